@@ -1,1 +1,1 @@
-"""What is needed around the relay: real servers for demos and tests, the demo, sample configuration."""
+"""The surroundings of the relay: real servers for demos and tests, the demo, sample configuration."""

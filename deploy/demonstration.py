@@ -1,8 +1,8 @@
 """The relay's main job, shown on real servers: `deploy/demo` runs this.
 
-An old source, the relay, a replica behind it; a workload with mixed engines; then what a DBA would look at: equal
-tables, the boundaries of the last events, a start position that is refused and why, throughput. Where no server can be
-had, recorded binlogs stand in for the source (the directory source) and a small client for the replica.
+It starts an old source, the relay and a replica of it, and a workload with mixed engines; then it shows what a DBA would check: equal
+tables, the boundaries of the last events, a start position that is refused and why, throughput. If no server is available, recorded
+binlogs replace the source (the directory source) and a small client the replica.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayPro
 from tests.support.replica_client import ReplicaClient
 
 RECORDED = Path(__file__).resolve().parent / "recorded"
-# The old source first; and for each source, the replicas that can read it, the newest first.
+# The first is the old source; the values are, for each source, the replicas that can read it, the newest first.
 SOURCES = ("mysql56", "mariadb")
 REPLICAS = {"mysql56": ("mysql97", "mariadb", "mysql56"), "mariadb": ("mariadb",)}
 BULK_TRANSACTIONS = 20_000
@@ -33,34 +33,34 @@ SPEED_TRANSACTIONS = 300_000
 
 
 class DemoFailed(Exception):
-    """The demonstration did not show what it should."""
+    """The error that the demonstration did not show what it should."""
 
 
 def say(text: str = "") -> None:
-    """A line for the person in front of it."""
+    """Print a line for the person in front of it."""
     print(text, flush=True)
 
 
 def title(text: str) -> None:
-    """A heading."""
+    """Print a heading."""
     say(f"\n== {text}")
 
 
 def free_port() -> int:
-    """A loopback port that nobody has."""
+    """Return a free loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def tool(*arguments: str) -> str:
-    """What `binlog-relay ARGUMENTS` prints."""
+    """Return the output of `binlog-relay ARGUMENTS`."""
     done = subprocess.run([sys.executable, "-m", "relay", *arguments], capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
 def last_events(file: Path, count: int = 9) -> None:
-    """The end of an archived binlog with its boundaries."""
+    """Show the end of an archived binlog with its boundaries."""
     title(f"The last events of {file.name} in the archive, with the boundary that the relay wrote into each")
     lines = tool("events", str(file)).splitlines()
     say(f"$ binlog-relay events {file} | tail -{count}")
@@ -69,7 +69,7 @@ def last_events(file: Path, count: int = 9) -> None:
 
 
 def middle_of_a_transaction(file: Path) -> int:
-    """An offset at an event inside the file's largest transaction."""
+    """Return an offset at an event inside the file's largest transaction."""
     import json
 
     start, best, best_size, inside = 0, 0, 0, 0
@@ -88,7 +88,7 @@ def middle_of_a_transaction(file: Path) -> int:
 
 
 def receive_speed(work: Path, source: Server, status: BinlogPosition) -> None:
-    """A second relay with an empty archive takes all of the source's binlogs in."""
+    """Start a second relay with an empty archive, which receives all of the source's binlogs."""
     size = sum(path.stat().st_size for path in source.binlogs())
     with RelayProcess(work / "second", source, port=free_port(), server_id=4243) as second:
         second.wait_archived(status.file, status.position, 120)
@@ -105,7 +105,7 @@ def receive_speed(work: Path, source: Server, status: BinlogPosition) -> None:
 
 
 def serve_speed(who: str, port: int, user: str, password: str, files: dict[str, int]) -> None:
-    """A client that throws the bytes away reads all of these files."""
+    """Read all of these files with a client that discards the bytes."""
     client = ReplicaClient(port, user=user, password=password)
     client.query("SET @mariadb_slave_capability= 4")
     client.set_up(server_id=9999)
@@ -126,7 +126,7 @@ def serve_speed(who: str, port: int, user: str, password: str, files: dict[str, 
 
 
 def with_servers(work: Path, source_name: str, replica_name: str, keep: bool) -> None:
-    """The demonstration with a real source and a real replica."""
+    """Run the demonstration with a real source and a real replica."""
     with contextlib.ExitStack() as stack:
         title("A source, the relay, a replica")
         source = stack.enter_context(SERVERS[source_name]())
@@ -198,7 +198,7 @@ def with_servers(work: Path, source_name: str, replica_name: str, keep: bool) ->
 
 
 def with_recorded(work: Path, keep: bool) -> None:
-    """The demonstration without any server."""
+    """Run the demonstration without any server."""
     title("No server can be had here: recorded binlogs of a MySQL 5.6.24 are the source")
     with RelayProcess(work / "relay", RECORDED, port=free_port()) as relay:
         names = sorted(path.name for path in RECORDED.glob("mysql-bin.[0-9]*"))
@@ -238,7 +238,7 @@ def with_recorded(work: Path, keep: bool) -> None:
 
 
 def stay(relay: RelayProcess, source: Server | None = None, replica: Server | None = None) -> None:
-    """Leaves everything running until Ctrl-C."""
+    """Leave everything running until Ctrl-C."""
     title("Left running; Ctrl-C ends it")
     if source is not None:
         say(f"  source:  mysql -h127.0.0.1 -P{source.port} -uroot")
@@ -252,14 +252,14 @@ def stay(relay: RelayProcess, source: Server | None = None, replica: Server | No
 
 @contextlib.contextmanager
 def work_directory() -> Iterator[Path]:
-    """A directory for everything, gone afterwards."""
+    """Yield a directory for everything, which is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="binlog-relay-demo-") as name:
-        os.chmod(name, 0o755)  # servers run as an account of their own
+        os.chmod(name, 0o755)  # Servers run as an account of their own
         yield Path(name)
 
 
 def main() -> int:
-    """Runs the demonstration; 0 when it showed what it should."""
+    """Run the demonstration; return 0 if it showed what it should."""
     parser = argparse.ArgumentParser(
         prog="deploy/demo",
         description="The relay's main job, shown on real servers.",

@@ -1,8 +1,8 @@
-"""The manual page and the completions of shells, made of the command line itself.
+"""The manual page and the completions of shells, generated from the command line itself.
 
     python -m deploy.manual         writes deploy/man/binlog-relay.1 and deploy/completions/
 
-The wheel has them as files of share/.
+The wheel contains them as files of share/.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ _COMPLETION_FILES: Final = {"bash": NAME, "zsh": f"_{NAME}", "fish": f"{NAME}.fi
 
 
 def pages() -> dict[Path, str]:
-    """Each file with its text."""
+    """Return each file with its text."""
     found = {ROOT / "man" / f"{NAME}.1": manual_page()}
     for shell, file in _COMPLETION_FILES.items():
         script = get_completion_script(prog_name=NAME, complete_var=_COMPLETE, shell=shell)
@@ -59,7 +59,7 @@ def pages() -> dict[Path, str]:
 
 
 def manual_page() -> str:
-    """The manual page, for man(1). No date: it is that of the version."""
+    """Return the manual page, for man(1). It has no date, as it belongs to the version."""
     root: Any = typer.main.get_command(app)
     lines = [
         f'.\\" Written by python -m deploy.manual from relay/cli: change the texts there.\n.TH {NAME.upper()} 1 "" {NAME} ""',
@@ -94,7 +94,7 @@ _RELOAD: Final = "It reads relay.toml again and takes over accounts, certificate
 
 
 def _commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """All commands below one, with the words that call them."""
+    """Yield all commands below one, with the words that call them."""
     for name, one in getattr(command, "commands", {}).items():
         if hasattr(one, "commands"):
             yield from _commands(one, (*words, name))
@@ -125,7 +125,7 @@ def _parameter(parameter: Any) -> list[str]:
 def _metavar(parameter: Any) -> str:
     if parameter.metavar:
         return str(parameter.metavar)
-    # By the name that typer or click has for the type; which of the two knows it depends on the version of typer.
+    # The name is that of the type in typer or click; which of the two knows it depends on the version of typer.
     kind = str(getattr(parameter, "type_descriptor", None) or parameter.type.name).lower()
     return next(shown for part, shown in _KINDS.items() if part in kind)
 
@@ -143,7 +143,7 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As troff reads it: no escape, no request at the beginning, and minus signs that can be copied."""
+    """Return a text as troff reads it: no escape, no request at the beginning, and minus signs that can be copied."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
     return f"\\&{text}" if text.startswith((".", "'")) else text
 

@@ -1,8 +1,8 @@
 """A migration from MySQL 5.6 or MariaDB to MySQL 9.7 as a user would do it, on real servers: `deploy/demo --migrate` runs this.
 
-The old source has no GTIDs that a MySQL knows and goes on being written to; the new servers have nothing but their defaults. A relay
-with a view stands between them. Dump, restore, seed, attach; then the cut-over: writes stop, one new server is promoted, and the
-other one follows it by GTID.
+The old source has no GTIDs that a MySQL knows and is still written to; the new servers have only their defaults. A relay with a view is
+between them. The steps are dump, restore, seed, attach; then the cut-over: writes stop, one new server is promoted, and the other one
+follows it by GTID.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from tests.support.relay_process import RelayProcess
 DATABASE = "shop"
 SOURCES, REPLICA = ("mysql56", "mariadb", "mariadb118"), "mysql97"
 DEFAULTS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
-"""MySQL 9.7's own; the servers of tests and demonstrations begin with others."""
+"""These are MySQL 9.7's own defaults; the servers of tests and demonstrations begin with others."""
 VIEW_TOML = f"""[[view]]
 name = "{seeding.VIEW}"                  # GTIDs that MySQL 9.7 knows, and what it can read
 
@@ -43,7 +43,7 @@ TABLES = (
 )
 
 
-# Of MariaDB alone: made when the new servers follow, because no MySQL restores a dump of them.
+# These exist on MariaDB alone: they are created when the new servers follow, because no MySQL restores a dump of them.
 MARIADB_TABLES = (
     "CREATE TABLE sessions (id UUID PRIMARY KEY DEFAULT UUID(), address INET6, state JSON, at DATETIME(6))",
     "CREATE SEQUENCE invoices",
@@ -51,9 +51,9 @@ MARIADB_TABLES = (
 
 
 class Traffic:
-    """Writes to the old source until `stop`, as applications do: transactions, MyISAM, a rollback, now and then DDL.
+    """A writer to the old source until `stop`, as applications do: transactions, MyISAM, a rollback, now and then DDL.
 
-    To a MySQL 5.6 in MIXED format, to a MariaDB in ROW.
+    It writes to a MySQL 5.6 in MIXED format, to a MariaDB in ROW.
     """
 
     def __init__(self, source: Server) -> None:
@@ -72,12 +72,12 @@ class Traffic:
         self.stop()
 
     def stop(self) -> None:
-        """Returns when the last statement is through."""
+        """Return when the last statement has finished."""
         self._ended.set()
         self._thread.join()
 
     def write_more(self) -> None:
-        """From now on, to a MariaDB, what only MariaDB has."""
+        """From now on, write to a MariaDB what only MariaDB has."""
         if self._of_mariadb:
             self._source.execute_many(MARIADB_TABLES, DATABASE)
             self._more.set()
@@ -122,7 +122,7 @@ class Traffic:
 
 
 def shown(command: str, printed: str, most: int = 30) -> None:
-    """A command and what it printed."""
+    """Print a command and its output."""
     say(f"$ {command}")
     lines = printed.splitlines()
     for line in lines[:most]:
@@ -132,7 +132,7 @@ def shown(command: str, printed: str, most: int = 30) -> None:
 
 
 def asked(relay: RelayProcess, *words: str) -> str:
-    """What `binlog-relay WORDS` prints; shown."""
+    """Return and show the output of `binlog-relay WORDS`."""
     done = relay.command(*words)
     shown(f"binlog-relay {' '.join(words)} --config relay.toml", done.stdout + done.stderr)
     if done.returncode:
@@ -141,7 +141,7 @@ def asked(relay: RelayProcess, *words: str) -> str:
 
 
 def tables(server: Server) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of all tables."""
+    """Return all rows of all tables."""
     names = [
         str(row[0])
         for row in server.sql(
@@ -152,9 +152,9 @@ def tables(server: Server) -> dict[str, list[tuple[object, ...]]]:
 
 
 def compare(source: Server, replica: Server) -> None:
-    """Shows that both have the same rows. Raises: DemoFailed."""
+    """Show that both have the same rows. Raises: DemoFailed."""
     if source.flavour == "mariadb":
-        # By their bytes: a UUID is BINARY(16) on a MySQL.
+        # They are compared as bytes: a UUID is BINARY(16) on a MySQL.
         bytes_of, replicated = hex_tables(source, [DATABASE]), hex_tables(replica, [DATABASE])
         different = hex_differences(bytes_of, replicated)
         count, rows = len(bytes_of), sum(len(table.rows) for table in bytes_of.values())
@@ -170,13 +170,13 @@ def compare(source: Server, replica: Server) -> None:
 
 
 def statements_of(relay: RelayProcess, dump: Path) -> list[str]:
-    """What `view seed` prints for the dump, filled in."""
+    """Return the output of `view seed` for the dump, filled in."""
     asked(relay, "view", "seed", seeding.VIEW, "--dump", str(dump))
     return seeding.seeded(relay, "--dump", str(dump))
 
 
 def refused_inside(relay: RelayProcess, file: str, position: int) -> None:
-    """A place inside a transaction: a number there would lose or repeat something."""
+    """Show that a place inside a transaction is refused: a number there would lose or repeat something."""
     words = ("view", "find", seeding.VIEW, "--source", f"{file}:{position - 20}")
     done = relay.command(*words)
     shown(f"binlog-relay {' '.join(words)} --config relay.toml", done.stdout + done.stderr)
@@ -186,7 +186,7 @@ def refused_inside(relay: RelayProcess, file: str, position: int) -> None:
 
 @contextlib.contextmanager
 def old_and_new(work: Path, name: str) -> Iterator[tuple[Server, RelayProcess, Server, Server]]:
-    """The old source, the relay with its view, and two new servers."""
+    """Yield the old source, the relay with its view, and two new servers."""
     with contextlib.ExitStack() as stack:
         source = stack.enter_context(SERVERS[name]())
         source.start(server_id=1, options=["--binlog-format=MIXED" if name == "mysql56" else "--binlog-format=ROW"])
@@ -196,14 +196,14 @@ def old_and_new(work: Path, name: str) -> Iterator[tuple[Server, RelayProcess, S
 
 
 def dump_command(source: Server) -> tuple[str, list[str]]:
-    """The program of the server's own package that dumps it, as deploy.servers names the package, and its options."""
+    """Return the program of the server's own package that dumps it, as deploy.servers names the package, and its options."""
     if source.flavour == "mariadb":
         return source.name, ["--lock-all-tables", "--master-data=2"]
     return REPLICA, ["--lock-all-tables", "--source-data=2"]
 
 
 def migrate(work: Path, *, keep: bool, source_name: str = SOURCES[0]) -> None:
-    """All of it, from a server of `SOURCES`. Raises: DemoFailed, CatchUpError."""
+    """Run the whole migration from a server of `SOURCES`. Raises: DemoFailed, CatchUpError."""
     title("An old source that is written to, a relay with a view, two new servers with their defaults")
     with old_and_new(work, source_name) as (source, relay, first, second):
         if source.flavour == "mariadb":
@@ -287,13 +287,13 @@ def migrate(work: Path, *, keep: bool, source_name: str = SOURCES[0]) -> None:
 
 
 def wait_for_view(relay: RelayProcess, source: Server) -> None:
-    """Until the view has all that the source has written by now."""
+    """Wait until the view has all that the source has written by now."""
     status = source.master_status()
     seeding.wait_made(relay, status.file, status.position)
 
 
 def promote(first: Server, second: Server) -> None:
-    """`first` is the source from now on, and is written to."""
+    """Make `first` the source from now on, which is written to."""
     user, password = second.replication_user, second.replication_password
     for statement in ("STOP REPLICA", "RESET REPLICA ALL"):
         say(f"first> {statement};")
@@ -309,7 +309,7 @@ def promote(first: Server, second: Server) -> None:
 
 
 def main() -> int:
-    """Runs the migration; 0 when it ended as it should."""
+    """Run the migration; return 0 if it ended as it should."""
     parser = argparse.ArgumentParser(prog="deploy/demo --migrate", description="A migration to MySQL 9.7.")
     parser.add_argument("--migrate", action="store_true", help="this")
     parser.add_argument("--source", choices=SOURCES, default=SOURCES[0], help="what is migrated; mysql56 by default")

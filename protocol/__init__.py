@@ -1,1 +1,1 @@
-"""MySQL and MariaDB replication: bytes and rules. No sockets, files, clocks or event loops in here."""
+"""MySQL and MariaDB replication: bytes and rules. This package uses no sockets, files, clocks or event loops."""

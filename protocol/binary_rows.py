@@ -18,7 +18,7 @@ _MOMENTS: Final = (ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 
 
 def binary_row(row: Sequence[str | int | None], columns: Sequence[AnswerColumn], encoding: TextEncoding) -> bytes:
-    """The payload of one row."""
+    """Return the payload of one row."""
     nulls = bytearray((len(columns) + _RESERVED_BITS + 7) // 8)
     values = bytearray()
     for number, (value, column) in enumerate(zip(row, columns, strict=True), _RESERVED_BITS):
@@ -48,7 +48,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _moment(text: str) -> bytes:
-    """`2025-01-31 23:59:59.5` as length u8 | year u16 | month | day | hour | minute | second u8 | microseconds u32."""
+    """Encode `2025-01-31 23:59:59.5` as length u8 | year u16 | month | day | hour | minute | second u8 | microseconds u32."""
     shown, _point, fraction = text.partition(".")
     parts = (_numbers(shown) + [0] * 6)[:6]
     microseconds = int(fraction.ljust(6, "0")[:6]) if fraction.isdecimal() else 0
@@ -60,7 +60,7 @@ def _moment(text: str) -> bytes:
 
 
 def _time(text: str) -> bytes:
-    """`-26:03:04` as length u8 | is negative u8 | days u32 | hours | minutes | seconds u8."""
+    """Encode `-26:03:04` as length u8 | is negative u8 | days u32 | hours | minutes | seconds u8."""
     hours, minutes, seconds = (_numbers(text.partition(".")[0]) + [0] * 3)[:3]
     if not (hours or minutes or seconds):
         return b"\0"

@@ -1,4 +1,4 @@
-"""Capability bits of the handshake, and which of them are offered."""
+"""Capability bits of the handshake, and those of them that are offered."""
 
 from enum import IntFlag
 from typing import Final
@@ -37,9 +37,9 @@ class Capability(IntFlag):
     QUERY_ATTRIBUTES = 1 << 27
 
 
-# LONG_PASSWORD must be set: without it a MariaDB client reads further, MariaDB-only bits from the greeting's filler.
-# Not offered on purpose: DEPRECATE_EOF, QUERY_ATTRIBUTES, compression (nothing here speaks them), MULTI_STATEMENTS,
-# LOCAL_FILES. SSL is added where there is a certificate.
+# LONG_PASSWORD must be set: without it a MariaDB client reads further, MariaDB-only bits from the greeting's filler. Not offered on
+# purpose: DEPRECATE_EOF, QUERY_ATTRIBUTES, compression (none of them is implemented here), MULTI_STATEMENTS, LOCAL_FILES. SSL is
+# added where there is a certificate.
 OFFERED: Final = (
     Capability.LONG_PASSWORD
     | Capability.FOUND_ROWS
@@ -57,5 +57,5 @@ OFFERED: Final = (
     | Capability.PLUGIN_AUTH_LENENC
 )
 
-# Every client since MySQL 4.1; older logins have another layout and a password hash that is no secret any more.
+# Every client since MySQL 4.1 has these; older logins have another layout and a password hash that is no secret any more.
 REQUIRED: Final = Capability.PROTOCOL_41 | Capability.SECURE_CONNECTION

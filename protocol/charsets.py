@@ -11,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class CharacterSet:
-    """A set that a client may have. `collation`: the id of its default one. `codec`: Python's nearest."""
+    """A set that a client may have. `collation` is the id of its default one, `codec` Python's nearest."""
 
     name: str
     collation: int
@@ -62,7 +62,7 @@ CHARACTER_SETS: Final[dict[str, CharacterSet]] = {
         CharacterSet("utf8mb4",   45, 4, "utf-8"),
     )
 }
-# Collation ids beside the defaults: [first, last].
+# The ids of other collations than the defaults: [first, last].
 _COLLATIONS: Final[tuple[tuple[int, int, str], ...]] = (
     (5, 5, "latin1"), (15, 15, "latin1"), (31, 31, "latin1"), (47, 49, "latin1"), (94, 94, "latin1"),
     (14, 14, "cp1251"), (23, 23, "cp1251"), (50, 52, "cp1251"), (27, 27, "latin2"), (65, 65, "ascii"), (77, 77, "latin2"),
@@ -88,18 +88,18 @@ NOT_FOR_CLIENTS: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """How one connection's text is encoded. `not_fixed`: what its servers call "no fixed number of decimals"."""
+    """The encoding of one connection's text. `not_fixed` is its servers' value for "no fixed number of decimals"."""
 
     charset: CharacterSet = UTF8
     collation: int = UTF8.collation
     not_fixed: int = 31
 
     def encode(self, text: str) -> bytes:
-        """Characters that the set does not have become question marks, as from a server."""
+        """Encode a text; characters that the set does not have become question marks, as from a server."""
         return text.encode(self.charset.codec, "replace")
 
     def decode(self, data: bytes) -> str:
-        """A client's bytes as text; what is none becomes replacement characters."""
+        """Decode a client's bytes; invalid ones become replacement characters."""
         if self.charset.character_bytes > 1 or self.charset.codec in _DECODED_IN_C:
             return data.decode(self.charset.codec, "replace")
         return codecs.charmap_decode(data, "strict", _characters(self.charset.codec))[0]
@@ -107,19 +107,20 @@ class TextEncoding:
 
 @functools.cache
 def _characters(codec: str) -> str:
-    """Of a set with one byte for each character: all 256. Python asks an error handler for each byte that is none, half a microsecond
-    a time."""
+    """Return all 256 characters of a set with one byte for each. Python calls an error handler for each invalid byte, which takes
+    half a microsecond.
+    """
     return bytes(range(256)).decode(codec, "replace")
 
 
 def charset_named(name: str) -> CharacterSet | None:
-    """The set of that name, in any case."""
+    """Return the set of that name, in any case."""
     lowered = name.lower()
     return CHARACTER_SETS.get("utf8" if lowered == "utf8mb3" else lowered)
 
 
 def charset_of_collation(collation: int) -> CharacterSet:
-    """The set that a collation id belongs to. utf8mb4 for ids nobody had when this was written: every new one is its."""
+    """Return the set of a collation id; utf8mb4 for unknown ids, as every new one is its."""
     if collation in _DEFAULTS:
         return _DEFAULTS[collation]
     for first, last, name in _COLLATIONS:
@@ -129,5 +130,5 @@ def charset_of_collation(collation: int) -> CharacterSet:
 
 
 def collation_named(name: str, charset: CharacterSet) -> int:
-    """The id of a collation of `charset`: its default's for one whose id is not known here."""
+    """Return the id of a collation of `charset`; for an unknown collation its default's."""
     return NAMED_COLLATIONS.get(name.lower(), charset.collation)

@@ -1,4 +1,4 @@
-"""Commands a replica or a tool sends after its login."""
+"""The commands that a replica or a tool sends after its login."""
 
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
@@ -11,7 +11,7 @@ _MAX_FILE_NAME_BYTES: Final = 512
 
 
 class Command(IntEnum):
-    """First byte of a command. Source: MySQL 9.x `include/my_command.h`; those not listed get ERR 1047."""
+    """The first byte of a command. Source: MySQL 9.x `include/my_command.h`; those not listed get ERR 1047."""
 
     COM_QUIT = 0x01
     COM_INIT_DB = 0x02
@@ -50,7 +50,7 @@ class DumpFlag(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class RegisterSlave:
-    """What a replica says of itself (`report_*` options). `host` and `user` are normally empty."""
+    """A replica's data about itself (`report_*` options). `host` and `user` are normally empty."""
 
     server_id: int
     host: str
@@ -60,7 +60,7 @@ class RegisterSlave:
 
 @dataclass(frozen=True, slots=True)
 class BinlogDump:
-    """A dump request by file and position. `file` may be empty: the first one."""
+    """A dump request by file and position. An empty `file` is the first one."""
 
     file: str
     offset: int
@@ -69,7 +69,7 @@ class BinlogDump:
 
     @property
     def ends_at_end(self) -> bool:
-        """Whether the client wants EOF at the end of the stream instead of waiting. Server id 0 means the same."""
+        """True if the client wants EOF at the end of the stream instead of waiting. Server id 0 means the same."""
         return bool(self.flags & DumpFlag.NON_BLOCK) or self.server_id == 0
 
 
@@ -83,7 +83,7 @@ def decode_register_slave(body: bytes) -> RegisterSlave:
     server_id = cursor.uint(4)
     host = cursor.short_bytes().decode("utf-8", "replace")
     user = cursor.short_bytes().decode("utf-8", "replace")
-    cursor.short_bytes()  # the replica's password for itself: nobody needs it
+    cursor.short_bytes()  # the replica's password for itself, which is not needed
     port = cursor.uint(2)
     cursor.skip(8)
     return RegisterSlave(server_id, host, user, port)

@@ -1,11 +1,11 @@
-"""Errors of the protocol layer. Decoders blame nobody; whoever knows whose bytes these are decides what follows."""
+"""Errors of the protocol layer. Decoders do not judge the sender; the caller, who knows it, decides what follows."""
 
 from enum import IntEnum
 from typing import ClassVar, Final, Self
 
 
 class ExitCode(IntEnum):
-    """How a command ends. Source of 70: EX_SOFTWARE in sysexits.h; the others are this program's own."""
+    """The exit code of a command. Source of 70: EX_SOFTWARE in sysexits.h; the others are this program's own."""
 
     FINE = 0
     FINDINGS = 1
@@ -16,18 +16,18 @@ class ExitCode(IntEnum):
 
 
 class RelayError(Exception):
-    """Root of all errors of `protocol` and `relay`. No field contains a secret.
+    """The root of all errors of `protocol` and `relay`. No field contains a secret.
 
-    what: the finding. advice: the next step in whole sentences, may be empty. file: a name, or None. offset: bytes from the file's
-    start, or None. text: the finding with its place. `str()` is the text and the advice.
+    `what` is the finding. `advice` is the next step in whole sentences, may be empty. `file` is a name, or None, `offset` the bytes
+    from the file's start, or None. `text` is the finding with its place. `str()` is the text and the advice.
     """
 
     exit_code: ExitCode = ExitCode.BUG
-    """What a command that nobody keeps from this error ends with; BUG where no command should ever end with it."""
+    """The exit code of a command that does not handle this error; BUG if no command should ever end with it."""
     full_stop: ClassVar[str] = ""
-    """The end of `str()` where there is no advice: "." in classes whose `what` is always a clause."""
+    """The end of `str()` if there is no advice: "." in classes whose `what` is always a clause."""
     shown: ClassVar[tuple[str, ...]] = ("what", "file", "offset", "advice")
-    """The fields that a log line and JSON have."""
+    """The fields of a log line and of JSON."""
 
     def __init__(self, what: str = "", advice: str = "", *, file: str | None = None, offset: int | None = None) -> None:
         super().__init__(what)
@@ -45,15 +45,15 @@ class RelayError(Exception):
         return f"{self.text}{self.full_stop}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Spark's executors and the process that packs send their errors to others: `__init__` takes other arguments than `args`.
+        # Spark's executors and the compressing process send their errors to others: `__init__` takes other arguments than `args`.
         return _rebuilt, (type(self), self.args, self.__dict__)
 
     def fields(self) -> dict[str, object]:
-        """The fields of `shown` that are not empty, for a log line or JSON."""
+        """Return the fields of `shown` that are not empty, for a log line or JSON."""
         return {name: value for name in self.shown if (value := getattr(self, name)) not in (None, "")}
 
     def without_trace(self) -> Self:
-        """The same error, for whoever keeps it: its traceback would keep all that was looked at when it was raised."""
+        """Return the same error without its traceback, which would keep all the objects of that moment."""
         self.__context__ = self.__cause__ = None
         return self.with_traceback(None)
 
@@ -66,15 +66,15 @@ def _rebuilt(kind: type[RelayError], args: tuple[object, ...], fields: dict[str,
 
 
 class ProtocolError(RelayError):
-    """Base of the errors of decoding, and of those that a peer gets."""
+    """The base of the errors of decoding, and of those that a peer gets."""
 
 
 class Malformed(ProtocolError):
-    """Bytes that cannot be what they should be."""
+    """The bytes are invalid."""
 
 
 class Truncated(Malformed):
-    """Bytes that end before what they announce."""
+    """The bytes end before the announced length."""
 
 
 class ErrorCode(IntEnum):
@@ -258,12 +258,12 @@ _SQLSTATES: Final[dict[int, str]] = {
 
 
 def sqlstate_of(number: int) -> str:
-    """The SQLSTATE that servers send with error `number`; HY000 where they have none of its own."""
+    """Return the SQLSTATE that servers send with error `number`; HY000 if it has none of its own."""
     return _SQLSTATES.get(number, "HY000")
 
 
 class AnsweredError(ProtocolError):
-    """An error that the peer gets in an ERR packet. `number`: a server error number; `what`: its text."""
+    """An error that the peer gets in an ERR packet. `number` is a server error number, `what` its text."""
 
     def __init__(self, number: int, what: str) -> None:
         super().__init__(what)
@@ -279,4 +279,4 @@ class StatementRefused(AnsweredError):
 
 
 class PositionRefused(AnsweredError):
-    """A dump request that is not served: ERR 1236 stops a replica until a human acts, 1105 makes it try again."""
+    """A dump request that is not served: ERR 1236 stops a replica until a human acts, 1105 makes it retry."""

@@ -17,7 +17,7 @@ _PIECE_BYTES: Final = 1 << 16
 
 
 class BadPacket(Malformed):
-    """A packet that is refused by its header, whose number is `sequence`: the answer's is the next one."""
+    """A packet is refused by its header, whose number is `sequence`: the answer's is the next one."""
 
     def __init__(self, message: str, sequence: int) -> None:
         super().__init__(message)
@@ -25,17 +25,18 @@ class BadPacket(Malformed):
 
 
 class PacketTooLarge(BadPacket):
-    """A packet that is larger than what this peer may send at this stage."""
+    """A packet is larger than what this peer may send at this stage."""
 
 
 class OutOfOrder(BadPacket):
-    """A packet whose sequence number is not the one that must come next."""
+    """A packet's sequence number is not the one that must come next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A joined payload, in pieces if it has more than a megabyte; `sequence` is the number of its last packet: the answer
-    continues after it."""
+    """A joined payload, in pieces if it has more than a megabyte; `sequence` is the number of its last packet: the answer continues
+    after it.
+    """
 
     sequence: int
     payload: bytes | Pieces
@@ -43,7 +44,7 @@ class Packet:
 
 @dataclass(slots=True)
 class _Large:
-    """A large payload that comes. `left`: bytes of the packet that came last; `is_last`: there is no packet behind it."""
+    """A large incoming payload. `left` is the missing bytes of the last packet; `is_last`: no packet follows it."""
 
     pieces: list[bytes]
     total: int
@@ -57,10 +58,10 @@ class _Large:
 
 
 class PacketBuffer:
-    """Input that was received and not used yet.
+    """The input that was received and not used yet.
 
-    Memory is bounded by `limit_bytes` plus one read: a header that announces more is refused before its payload comes.
-    `wide_limits`: another limit for packets that begin with this byte.
+    Memory is bounded by `limit_bytes` plus one read: a header that announces more is refused before its payload comes. `wide_limits`
+    are other limits for packets that begin with this byte.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -74,14 +75,14 @@ class PacketBuffer:
 
     @property
     def first_byte(self) -> int | None:
-        """With which the packet begins that comes; None: that byte is not here."""
+        """The first byte of the next packet; None: it has not arrived."""
         if self._large is not None and self._large.pieces:
             return self._large.pieces[0][0]
         at = HEADER_BYTES if self._large is None else 0
         return self._data[at] if len(self._data) > at else None
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
-        """Adds received bytes."""
+        """Add received bytes."""
         large = self._large
         if large is not None and not self._data and _PIECE_BYTES // 2 <= len(data) <= large.left:
             large.pieces.append(bytes(data))
@@ -90,18 +91,18 @@ class PacketBuffer:
             self._data += data
 
     def take(self) -> bytes:
-        """All input that is left, which is then forgotten here. Not while a large payload comes."""
+        """Return all remaining input, which is then forgotten here. Not while a large payload comes."""
         data = bytes(self._data)
         self._data.clear()
         return data
 
     def clear(self) -> None:
-        """Forgets all input."""
+        """Forget all input."""
         self._data.clear()
         self._large = None
 
     def next_packet(self, sequence: int) -> Packet | None:
-        """The next payload, or None until the rest of it arrives. `sequence`: the number its first packet must have.
+        """Return the next payload, or None until the rest of it arrives. `sequence` is the number that its first packet must have.
 
         A large payload is kept in the pieces in which it came: one that grows would be copied again and again.
         Raises: PacketTooLarge, OutOfOrder; a connection does not survive these.
@@ -154,7 +155,7 @@ class PacketBuffer:
             large.left, large.is_last = size, size < MAX_CHUNK_BYTES
 
     def _check_size(self, total: int, first: bytes | bytearray, sequence: int) -> None:
-        """Raises: PacketTooLarge for a payload of so many bytes that begins with `first`."""
+        """Check a payload of `total` bytes that begins with `first`. Raises: PacketTooLarge."""
         limit_bytes = self.wide_limits.get(first[0], self.limit_bytes) if first else self.limit_bytes
         if total > limit_bytes:
             raise PacketTooLarge(f"packet of {total} bytes, at most {limit_bytes} are taken here", sequence)
@@ -166,7 +167,7 @@ def _check_order(got: int, expected: int) -> None:
 
 
 def frame_payload(payload: bytes, sequence: int) -> bytes:
-    """`payload` as packets; the first has number `sequence` (taken modulo 256)."""
+    """Return `payload` as packets; the first has number `sequence` (taken modulo 256)."""
     framed = bytearray()
     offset = 0
     while True:
@@ -181,5 +182,5 @@ def frame_payload(payload: bytes, sequence: int) -> bytes:
 
 
 def packet_count(payload_bytes: int) -> int:
-    """How many packets a payload of that many bytes takes."""
+    """Return how many packets a payload of that many bytes takes."""
     return payload_bytes // MAX_CHUNK_BYTES + 1

@@ -17,7 +17,7 @@ _MAX_ATTRIBUTES: Final = 64
 
 
 def greeting_version(version: str) -> str:
-    """The version that a source of this version greets with.
+    """Return the version in the greeting of a source of this version.
 
     MariaDB 10 and older put `5.5.5-` before it, because old replicas refuse two-digit majors; MariaDB 11 does not.
     """
@@ -27,17 +27,17 @@ def greeting_version(version: str) -> str:
 
 
 def plain_version(version: str) -> str:
-    """`version` without the `5.5.5-` that MariaDB's greeting carries."""
+    """Return `version` without the `5.5.5-` that MariaDB's greeting carries."""
     return version.removeprefix("5.5.5-") if "mariadb" in version.lower() else version
 
 
 def greeting_payload(
     version: str, connection_id: int, plugin: str, challenge: bytes, capabilities: Capability
 ) -> bytes:
-    """Handshake v10.
+    """Return the payload of Handshake v10.
 
-    Layout: protocol u8 | version NUL | connection id u32 | challenge[:8] | 0 | capabilities low u16 | charset u8 |
-    status u16 | capabilities high u16 | challenge length u8 | 10 zero bytes | challenge[8:] 0 | plugin NUL
+    Layout: protocol u8 | version NUL | connection id u32 | challenge[:8] | 0 | capabilities low u16 | charset u8 | status u16 |
+    capabilities high u16 | challenge length u8 | 10 zero bytes | challenge[8:] 0 | plugin NUL
     Source: MySQL 9.x `sql/auth/sql_authentication.cc (send_server_handshake_packet)`.
     """
     return (
@@ -66,9 +66,10 @@ def greeting_payload(
 def login_payload(
     user: bytes, plugin: str, auth: bytes, offered: int, head: bytes, attributes: Mapping[str, str]
 ) -> bytes:
-    """What a client answers to a greeting. head: `login_head`'s; offered: the server's capabilities, which decide what is in it.
+    """Return a client's answer to a greeting. `head` is `login_head`'s; `offered` are the server's capabilities.
 
     Layout: head 32 bytes | user NUL | auth lenenc or short | [plugin NUL] | [attributes: total lenenc, then pairs of lenenc strings]
+    The fields are those of the offered capabilities.
     """
     payload = head + user + b"\0"
     payload += lenenc_bytes(auth) if offered & Capability.PLUGIN_AUTH_LENENC else bytes((len(auth),)) + auth
@@ -81,13 +82,13 @@ def login_payload(
 
 
 def login_head(capabilities: int, max_packet_bytes: int, charset: int) -> bytes:
-    """The first 32 bytes of a client's login packet; alone, and with the SSL bit, they ask for TLS."""
+    """Return the first 32 bytes of a client's login packet; alone, and with the SSL bit, they ask for TLS."""
     return struct.pack("<IIB23x", capabilities, max_packet_bytes, charset)
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What the client answered to the greeting. `capabilities`: those both sides have. `auth`: the plugin's bytes."""
+    """The client's answer to the greeting. `capabilities` are those of both sides, `auth` the plugin's bytes."""
 
     user: str
     auth: bytes = field(repr=False)
@@ -100,19 +101,18 @@ class Login:
 
 
 def asks_for_tls(payload: bytes) -> bool:
-    """Whether this is SSLRequest: the login packet's first 32 bytes alone, with the SSL bit; TLS begins behind it."""
+    """Return whether this is SSLRequest: the login packet's first 32 bytes alone, with the SSL bit; TLS begins after it."""
     if len(payload) != _SSL_REQUEST_BYTES:
         return False
     return bool(Capability(int.from_bytes(payload[:4], "little")) & Capability.SSL)
 
 
 def decode_login(payload: bytes, offered: Capability) -> Login:
-    """Decode the login packet. Bits that were not offered are ignored, whatever the client set.
+    """Decode the login packet. Bits that were not offered are ignored, even if the client set them.
 
-    Layout: capabilities u32 | max packet u32 | charset u8 | 23 filler | user NUL | auth lenenc or short |
-    [database NUL] | [plugin NUL] | [attributes: total lenenc, then pairs of lenenc strings]
-    Raises: Truncated, Malformed (old protocol, TLS that was not offered, an attribute that lies about its length, text
-    that is not UTF-8).
+    Layout: capabilities u32 | max packet u32 | charset u8 | 23 filler | user NUL | auth lenenc or short | [database NUL] | [plugin
+    NUL] | [attributes: total lenenc, then pairs of lenenc strings]
+    Raises: Truncated, Malformed (old protocol, TLS that was not offered, an attribute with a wrong length, text that is not UTF-8).
     Source: MySQL 9.x `sql/auth/sql_authentication.cc (parse_client_handshake_packet)`.
     """
     cursor = Cursor(payload)
@@ -137,7 +137,7 @@ def decode_login(payload: bytes, offered: Capability) -> Login:
 
 
 def _final_text(cursor: Cursor) -> bytes:
-    """A NUL-ended string that old clients leave out, or leave without its zero byte, at the end of the packet."""
+    """Return a NUL-ended string that old clients omit, or send without its zero byte, at the end of the packet."""
     rest = cursor.remaining
     if rest == 0:
         return b""
@@ -150,7 +150,7 @@ def _final_text(cursor: Cursor) -> bytes:
 
 
 def _decode_attributes(data: bytes) -> dict[str, str]:
-    """Pairs of length-encoded strings that fill `data` exactly: a length that lies raises Truncated or Malformed."""
+    """Decode pairs of length-encoded strings that fill `data` exactly: a wrong length raises Truncated or Malformed."""
     cursor = Cursor(data)
     attributes: dict[str, str] = {}
     while cursor.remaining:

@@ -7,9 +7,9 @@ from typing import overload
 
 
 class Pieces:
-    """A sequence of bytes. Immutable; a slice (of step 1) shares the pieces. `bytes(pieces)` puts them together.
+    """A sequence of bytes. Immutable; a slice (of step 1) shares the pieces. `bytes(pieces)` joins them.
 
-    That copies with the interpreter free for other threads, so it is for a thread.
+    Joining copies without the GIL, so it should be done in a thread.
     """
 
     __slots__ = ("_pieces", "_stops")
@@ -40,7 +40,7 @@ class Pieces:
         return Pieces(pieces)
 
     def part(self, start: int, stop: int) -> bytes:
-        """`bytes(self[start:stop])`, where 0 <= start <= stop <= len(self)."""
+        """Return `bytes(self[start:stop])`, where 0 <= start <= stop <= len(self)."""
         first = bisect_right(self._stops, start)
         if first < len(self._pieces):
             piece = self._pieces[first]
@@ -50,7 +50,7 @@ class Pieces:
         return bytes(self[start:stop])
 
     def __bytes__(self) -> bytes:
-        # All of them are exactly `bytes`: only then does `join` let go of the interpreter.
+        # All of them are exactly `bytes`: only then does `join` release the GIL.
         return b"".join(self._pieces)
 
     def __repr__(self) -> str:

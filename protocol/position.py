@@ -12,14 +12,14 @@ _FILE_NAME = re.compile(r"(?P<base>[^/\\\x00]+)\.(?P<number>[0-9]{6,20})")
 
 
 MOST_NAME_BYTES: Final = 200
-"""Of a binlog's name: with what stands beside it in an archive (NAME.zst.enc.tmp) it must fit into the 255 of a file system."""
+"""The most bytes of a binlog's name: with its suffixes in an archive (NAME.zst.enc.tmp) it must fit into a file system's 255."""
 
 
 def binlog_number(file: str) -> int:
-    """The sequence number in a binlog's name: 42 for `mysql-bin.000042`.
+    """Return the sequence number in a binlog's name: 42 for `mysql-bin.000042`.
 
-    Raises: Malformed for a name with a path in it, one that does not end in a number of six digits or more, one with characters that
-    are not to be seen (control characters, what has no width or turns the direction), and one of more than 200 bytes.
+    Raises: Malformed for a name with a path in it, one that does not end in a number of six digits or more, one with invisible
+    characters (control characters, those that have no width or turn the direction), and one of more than 200 bytes.
     """
     match = _FILE_NAME.fullmatch(file)
     if match is None or match["base"] in (".", "..") or not file.isprintable() or len(file.encode()) > MOST_NAME_BYTES:
@@ -28,9 +28,9 @@ def binlog_number(file: str) -> int:
 
 
 def is_binlog_name(name: str) -> bool:
-    """Whether `name` is a binlog's name as a server gives it (mysql-bin.000001)."""
+    """Return whether `name` is a binlog's name as a server gives it (mysql-bin.000001)."""
     if not name[-1:].isdigit():
-        return False  # most of an archive's files, which stand beside a binlog: an exception for each is dear
+        return False  # most of an archive's files, which lie beside a binlog: an exception for each is expensive
     try:
         binlog_number(name)
     except Malformed:
@@ -54,7 +54,7 @@ class Position:
 
 
 def is_later(file: str, other: str, *, or_same: bool = False) -> bool:
-    """Whether a binlog comes behind another one of the same server, as far as names say."""
+    """Return whether a binlog comes after another one of the same server, according to their names."""
     try:
         behind = binlog_number(file) - binlog_number(other)
     except Malformed:

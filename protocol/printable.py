@@ -1,4 +1,4 @@
-"""Names and texts that others chose, as they may be shown: on one line, without anything that a terminal or a reader's eye obeys."""
+"""Names and texts of others, made fit to be shown: on one line, without characters that control a terminal or mislead a reader."""
 
 from typing import Final
 
@@ -6,10 +6,10 @@ MOST_BYTES: Final = 600
 
 
 def printable(text: str, most_bytes: int = MOST_BYTES) -> str:
-    """`text` with a question mark for each character that is not to be seen, and cut to `most_bytes` of UTF-8.
+    """Return `text` with a question mark for each invisible character, and cut to `most_bytes` of UTF-8.
 
-    Those are control characters (C0, C1), what changes the direction of text or has no width, lone surrogates, and characters
-    that Unicode has not given out.
+    Those are control characters (C0, C1), characters that change the direction of text or have no width, lone surrogates, and
+    characters that Unicode has not assigned.
     """
     if len(text) > most_bytes:
         text = text[: most_bytes + 1]
@@ -19,7 +19,7 @@ def printable(text: str, most_bytes: int = MOST_BYTES) -> str:
 
 
 def cut_text(text: str, limit_bytes: int) -> bytes:
-    """`text` as UTF-8 of at most `limit_bytes` bytes, never ending inside a character."""
+    """Return `text` as UTF-8 of at most `limit_bytes` bytes, never ending inside a character."""
     data = text.encode("utf-8", "replace")
     if len(data) <= limit_bytes:
         return data

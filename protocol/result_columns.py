@@ -41,7 +41,7 @@ _NULLABLE: Final = ColumnFlag(0)
 class AnswerColumn:
     """One column's definition.
 
-    `length`: in characters for text (`is_text`), in bytes otherwise. `decimals` None: no fixed number of them.
+    `length` is in characters for text (`is_text`), in bytes otherwise. `decimals` None: no fixed number of them.
     """
 
     name: str
@@ -56,14 +56,14 @@ class AnswerColumn:
 
     @classmethod
     def text(cls, name: str, characters: int = 255, *, nullable: bool = False) -> Self:
-        """A text column of a SHOW statement."""
+        """Return a text column of a SHOW statement."""
         return cls(name, length=characters, flags=_NULLABLE if nullable else ColumnFlag.NOT_NULL)
 
     @classmethod
     def number(
         cls, name: str, digits: int = 20, *, nullable: bool = False, big: bool = True, signed: bool = False
     ) -> Self:
-        """An integer column of a SHOW statement."""
+        """Return an integer column of a SHOW statement."""
         flags = ColumnFlag.BINARY
         if not nullable:
             flags |= ColumnFlag.NOT_NULL
@@ -73,5 +73,5 @@ class AnswerColumn:
         return cls(name, kind, digits, flags, decimals=0, is_text=False)
 
     def named(self, name: str) -> Self:
-        """The same column with another name."""
+        """Return the same column with another name."""
         return replace(self, name=name)

@@ -24,8 +24,8 @@ _DEFAULT_ENCODING: Final = TextEncoding()
 class Rows:
     """A result set: columns, and rows of text, integers and NULL.
 
-    A column that is only a name is what servers have by that name in a SHOW statement; others are of integers if all their
-    values are, else of text.
+    A column that is only a name is the servers' column of that name in a SHOW statement; others are of integers if all their values
+    are, otherwise of text.
     """
 
     columns: tuple[AnswerColumn | str, ...]
@@ -44,7 +44,7 @@ def result_payloads(
     *,
     is_binary: bool = False,
 ) -> list[bytes]:
-    """The payloads of a result set: column count, column definitions, EOF, rows, EOF. is_binary: of a prepared statement."""
+    """Return the payloads of a result set: column count, column definitions, EOF, rows, EOF. `is_binary`: of a prepared statement."""
     columns = [
         _guessed(column, [row[index] for row in result.rows]) if isinstance(column, str) else column
         for index, column in enumerate(result.columns)
@@ -68,8 +68,9 @@ def _guessed(name: str, values: Sequence[Value]) -> AnswerColumn:
 
 
 def column_payload(column: AnswerColumn, encoding: TextEncoding) -> bytes:
-    """A column definition: catalog, schema, table, original table, name, original name | 0x0c, charset u16, length u32,
-    type u8, flags u16, decimals u8, filler u16."""
+    """Return a column definition: catalog, schema, table, original table, name, original name | 0x0c, charset u16, length u32, type
+    u8, flags u16, decimals u8, filler u16.
+    """
     table = lenenc_bytes(column.table.encode())
     names = lenenc_bytes(b"def") + lenenc_bytes(column.schema.encode()) + table + table
     names += lenenc_bytes(encoding.encode(column.name)) + lenenc_bytes(column.original_name.encode())

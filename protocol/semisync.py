@@ -16,19 +16,19 @@ from protocol.wire import Cursor
 
 MAGIC: Final = 0xEF
 PREFIX: Final = bytes((0, MAGIC, 0))
-"""Before an event that asks for nothing; its last byte is the flag."""
+"""The bytes before an event that asks for nothing; the last one is the flag."""
 MAX_ACKNOWLEDGEMENT_BYTES: Final = 1 + 8 + 512
 # MySQL 8.0.26 and later set the first, all before it and MariaDB the second; the versions between set both.
 _VARIABLES: Final = ("rpl_semi_sync_replica", "rpl_semi_sync_slave")
 
 
 def wants_semi_sync(user_variables: Mapping[str, Value]) -> bool:
-    """Whether a replica said that it acknowledges transactions."""
+    """Return whether a replica announced that it acknowledges transactions."""
     return any(str(user_variables.get(name) or 0) != "0" for name in _VARIABLES)
 
 
 def encode_acknowledgement(position: Position) -> bytes:
-    """The payload that acknowledges everything up to `position`."""
+    """Return the payload that acknowledges everything up to `position`."""
     return bytes((MAGIC,)) + position.offset.to_bytes(8, "little") + position.file.encode()
 
 

@@ -1,4 +1,4 @@
-"""Columns of SHOW statements that are no text, whatever is in them: also without rows, and where they are NULL.
+"""Columns of SHOW statements that are no text, whatever their values: also without rows, and where they are NULL.
 
 Source: column definitions of MySQL 5.6.24 and 9.7.4, MariaDB 10.11.18 and 11.8.6.
 """

@@ -21,11 +21,11 @@ class Cursor:
 
     @property
     def remaining(self) -> int:
-        """Bytes that were not read yet."""
+        """The number of bytes that were not read yet."""
         return len(self._data) - self.offset
 
     def take(self, size_bytes: int) -> bytes:
-        """The next `size_bytes` bytes."""
+        """Read the next `size_bytes` bytes."""
         if size_bytes > self.remaining:
             raise Truncated(f"{size_bytes} bytes announced at {self.offset}, {self.remaining} left")
         taken = self._data[self.offset : self.offset + size_bytes]
@@ -33,15 +33,15 @@ class Cursor:
         return taken
 
     def skip(self, size_bytes: int) -> None:
-        """Passes over `size_bytes` bytes."""
+        """Skip `size_bytes` bytes."""
         self.take(size_bytes)
 
     def uint(self, size_bytes: int) -> int:
-        """A little-endian unsigned integer of 1 to 8 bytes."""
+        """Read a little-endian unsigned integer of 1 to 8 bytes."""
         return int.from_bytes(self.take(size_bytes), "little")
 
     def lenenc_int(self) -> int:
-        """A length-encoded integer. Raises: Malformed for the first bytes 0xFB (NULL) and 0xFF (error)."""
+        """Read a length-encoded integer. Raises: Malformed for the first bytes 0xFB (NULL) and 0xFF (error)."""
         start = self.offset
         first = self.uint(1)
         if first < _LENENC_NULL:
@@ -55,7 +55,7 @@ class Cursor:
             raise
 
     def lenenc_bytes(self) -> bytes:
-        """A length-encoded string."""
+        """Read a length-encoded string."""
         start = self.offset
         try:
             return self.take(self.lenenc_int())
@@ -64,7 +64,7 @@ class Cursor:
             raise
 
     def short_bytes(self) -> bytes:
-        """A string behind a one-byte length."""
+        """Read a string that follows its one-byte length."""
         start = self.offset
         try:
             return self.take(self.uint(1))
@@ -73,7 +73,7 @@ class Cursor:
             raise
 
     def nul_bytes(self) -> bytes:
-        """A string that ends at a zero byte, without it. Raises: Truncated when there is no zero byte."""
+        """Read a string that ends at a zero byte, without it. Raises: Truncated when there is no zero byte."""
         stop = self._data.find(b"\0", self.offset)
         if stop < 0:
             raise Truncated(f"string at {self.offset} has no end")
@@ -82,12 +82,12 @@ class Cursor:
         return taken
 
     def rest(self) -> bytes:
-        """All that remains, possibly nothing."""
+        """Read all that remains, possibly nothing."""
         return self.take(self.remaining)
 
 
 def lenenc_int(number: int) -> bytes:
-    """`number` (0 to 2**64 - 1) as a length-encoded integer."""
+    """Encode `number` (0 to 2**64 - 1) as a length-encoded integer."""
     if number < _LENENC_NULL:
         return bytes((number,))
     if number < 1 << 16:
@@ -98,5 +98,5 @@ def lenenc_int(number: int) -> bytes:
 
 
 def lenenc_bytes(data: bytes) -> bytes:
-    """`data` as a length-encoded string."""
+    """Encode `data` as a length-encoded string."""
     return lenenc_int(len(data)) + data

@@ -1,8 +1,7 @@
-"""Whether the relay in this container lives. Exit code 0: it does.
+"""The health check of the relay in this container. Exit code 0 means that it is alive.
 
-It is asked over the Unix socket beside its archive, which nothing that comes over the network can keep busy. BINLOG_RELAY_HEALTH:
-another path of that socket, with * for what may be anything, or the address of a /healthz (http://...). Nothing but Python is needed,
-which is there anyway.
+It is asked over the Unix socket beside its archive, which no network client can keep busy. BINLOG_RELAY_HEALTH is another path of that
+socket, with * for any part, or the address of a /healthz (http://...). Only Python is needed, which the container contains anyway.
 """
 
 import glob
@@ -30,7 +29,7 @@ def answered_over_socket(path: str) -> None:
 
 try:
     if asked.startswith("http"):
-        # A proxy of the environment is for others.
+        # A proxy of the environment does not apply to it.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(asked, timeout=_LONGEST_S) as answer:
             answer.read(64)

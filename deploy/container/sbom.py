@@ -1,6 +1,7 @@
 """The image's Python packages as a bill of materials, CycloneDX 1.6 in JSON: python3 sbom.py > sbom.cdx.json
 
-Of what is installed beside the Python that runs it, by the packages' own metadata: no network, nothing but the standard library.
+It lists the packages installed beside the Python that runs it, by their own metadata, with the standard library alone and without
+network.
 """
 
 import json
@@ -14,7 +15,7 @@ _REQUIRED = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def bill(installed: list[Distribution]) -> dict[str, Any]:
-    """The document of these packages; `binlog-relay` is what it is about."""
+    """Return the document of these packages; its subject is `binlog-relay`."""
     named = {_plain(one.metadata["Name"]): one for one in installed}
     main = named.pop(_MAIN)
     return {
@@ -50,7 +51,7 @@ def _purl(name: str, one: Distribution) -> str:
 
 
 def _needs(one: Distribution) -> set[str]:
-    """Without extras: what those need is listed, and by whom is not told."""
+    """Return the requirements without extras: their packages are listed, without the package that requires them."""
     return {
         _plain(match[0]) for text in one.requires or () if "extra ==" not in text and (match := _REQUIRED.match(text))
     }

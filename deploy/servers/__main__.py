@@ -1,4 +1,4 @@
-"""`python -m deploy.servers install [NAME ...]` and `python -m deploy.servers status`."""
+"""The commands `python -m deploy.servers install [NAME ...]` and `python -m deploy.servers status`."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from .server_process import ServerError
 
 
 def install(names: list[str]) -> int:
-    """Install the named servers, or all; 0 if all of them can be used afterwards."""
+    """Install the named servers, or all; return 0 if all of them can be used afterwards."""
     failed = 0
     print(f"servers are kept under {root_directory()}")
     for name in names or list(SERVERS):
@@ -29,7 +29,7 @@ def install(names: list[str]) -> int:
 
 
 def status() -> int:
-    """Print what can be used here; 0 if anything can."""
+    """Print what can be used here; return 0 if anything can."""
     answers = available()
     for name, reason in answers.items():
         print(f"{name}: {SERVERS[name].read_version() if reason is None else f'not available: {reason}'}")

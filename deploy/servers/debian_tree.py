@@ -19,12 +19,12 @@ _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 class DebianTree:
     """A tree with one release's packages under the servers' root directory.
 
-    Newer programs need a newer libc than this machine's. Calling them through the tree's dynamic loader gives them
-    that and spares a chroot: data, sockets and logs are at ordinary paths.
+    Newer programs need a newer libc than this machine's. Calling them through the tree's dynamic loader gives them that and spares a
+    chroot: data, sockets and logs are at ordinary paths.
 
-    product: its name in messages. program: the server's path inside of the tree. installed: packages that apt puts in
-    with what they depend on. unpacked: packages of which only the files are wanted: plugins that lie in a package with
-    half a system behind it. libraries: directories with libraries besides the ordinary one.
+    `product` is its name in messages. `program` is the server's path inside the tree. `installed` are packages that apt installs with
+    their dependencies. `unpacked` are packages of which only the files are wanted: plugins in a package that depends on half a system.
+    `libraries` are directories with libraries besides the ordinary one.
     """
 
     suite: str
@@ -36,11 +36,11 @@ class DebianTree:
 
     @property
     def path(self) -> Path:
-        """Where the tree is, whether it is there or not."""
+        """The path of the tree, whether it exists or not."""
         return root_directory() / self.suite
 
     def command(self, program: str | None = None) -> list[str]:
-        """How to call a program of the tree, the server's unless told."""
+        """Return the command for a program of the tree, by default the server's."""
         libraries = [self.path / directory for directory in (_LIBRARIES, *self.libraries)]
         return [
             str(self.path / "lib64/ld-linux-x86-64.so.2"),
@@ -50,7 +50,7 @@ class DebianTree:
         ]
 
     def missing(self) -> str | None:
-        """None if the server can be called, else one sentence with what is missing."""
+        """Return None if the server can be called, else one sentence with what is missing."""
         if not (self.path / self.program).exists():
             wanted = " and ".join(self.installed)
             return f"{self.product} is not installed under {self.path} (Debian {self.suite} packages {wanted})"
@@ -61,7 +61,7 @@ class DebianTree:
         return None
 
     def install(self) -> None:
-        """Make the tree if it is absent. Raises ServerUnavailable with one sentence."""
+        """Make the tree if it is absent. Raises: ServerUnavailable with one sentence."""
         if self.missing() is None:
             return
         if os.uname().machine != "x86_64":
@@ -73,7 +73,7 @@ class DebianTree:
         with locked(f"install-{self.suite}"):
             if self.missing() is None:
                 return
-            # Under another name until it is complete: a half-made tree would look like one.
+            # It has another name until it is complete: a half-made tree would look like one.
             part = self.path.with_name(f".{self.suite}.part")
             self._bootstrap(part)
             self._add_packages(part)
@@ -90,8 +90,8 @@ class DebianTree:
             packages.remove_tree(part)
             self._run(["debootstrap", *make], f"debootstrap {self.suite}")
         except ServerUnavailable:
-            # An old keyring on this machine does not know the release's newest keys. apt inside the tree, with the
-            # release's own keyring, still checks what it installs.
+            # An old keyring on this machine does not know the release's newest keys. apt inside the tree, with the release's own
+            # keyring, still checks what it installs.
             packages.remove_tree(part)
             self._run(["debootstrap", "--no-check-gpg", *make], f"debootstrap {self.suite}")
 

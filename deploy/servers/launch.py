@@ -1,7 +1,7 @@
-"""Become another program that dies with its parent: run as `python -I -S launch.py PARENT UID GID PROGRAM...`.
+"""A launcher that becomes another program, which dies with its parent: `python -I -S launch.py PARENT UID GID PROGRAM...`.
 
-A separate small program, because a function between fork and exec is unsafe in a process with threads. The order
-matters: the kernel forgets the parent-death signal when credentials change, so it is asked for after that.
+It is a separate small program, because a function between fork and exec is unsafe in a process with threads. The order matters: the
+kernel forgets the parent-death signal when credentials change, so it is requested after that.
 """
 
 import ctypes

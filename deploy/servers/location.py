@@ -1,4 +1,4 @@
-"""Where the servers are kept, whose processes they are, and the lock that makes installing safe side by side."""
+"""The place of the servers, the account of their processes, and the lock that makes parallel installing safe."""
 
 import contextlib
 import fcntl
@@ -10,11 +10,11 @@ from pathlib import Path
 
 
 class ServerUnavailable(Exception):
-    """A server cannot be installed or used here; the text is one sentence with what is missing."""
+    """The error that a server cannot be installed or used here; the text is one sentence with what is missing."""
 
 
 def root_directory() -> Path:
-    """The directory that everything is installed under: $BINLOG_RELAY_SERVERS, else a default by user."""
+    """Return the directory that everything is installed under: $BINLOG_RELAY_SERVERS, else a default by user."""
     given = os.environ.get("BINLOG_RELAY_SERVERS")
     if given:
         return Path(given).absolute()
@@ -24,7 +24,7 @@ def root_directory() -> Path:
 
 
 def server_account() -> pwd.struct_passwd:
-    """The account that server processes run as. MySQL and MariaDB refuse to run as root."""
+    """Return the account of the server processes. MySQL and MariaDB refuse to run as root."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
     for name in ("mysql", "nobody"):
@@ -34,7 +34,7 @@ def server_account() -> pwd.struct_passwd:
 
 
 def unreachable_part(path: Path, account: pwd.struct_passwd) -> Path | None:
-    """The first directory on the way to `path` that `account` may not enter, or None."""
+    """Return the first directory on the way to `path` that `account` may not enter, or None."""
     for directory in reversed([path, *path.parents]):
         status = directory.stat()
         if status.st_uid == account.pw_uid:

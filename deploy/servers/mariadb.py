@@ -24,7 +24,7 @@ def _find(*names: str) -> str | None:
 
 @functools.cache
 def version_of(program: tuple[str, ...]) -> str:
-    """The version of a MariaDB server program, or "" where it is another product's (a mysqld of MySQL)."""
+    """Return the version of a MariaDB server program, or "" for another product's (a mysqld of MySQL)."""
     text = run_tool([*program, "--no-defaults", "--version"])
     match = re.search(r"Ver ([0-9.]+)-MariaDB", text)
     return match[1] if match else ""
@@ -36,11 +36,11 @@ class MariaDB(Server):
     name = "mariadb"
     flavour = "mariadb"
 
-    # Without MASTER_USE_GTID=no a version from 10.10 on would follow by GTID. There is no retry count here before
-    # 12.0: it is an option of the server.
+    # Without MASTER_USE_GTID=no a version from 10.10 on would follow by GTID. There is no retry count here before 12.0: it is an option
+    # of the server.
     _words = ReplicationWords(defaults={"MASTER_CONNECT_RETRY": 1, "MASTER_USE_GTID": "no"})
 
-    # Its own way to treat NULLs gives other sums than MySQL's for equal rows; from 10.9 on.
+    # From 10.9 on, its own treatment of NULLs gives other sums than MySQL's for equal rows.
     _CHECKSUM_SETTINGS = ("SET SESSION old_mode = CONCAT_WS(',', NULLIF(@@old_mode, ''), 'COMPAT_5_1_CHECKSUM')",)
 
     @classmethod
@@ -59,7 +59,7 @@ class MariaDB(Server):
     @classmethod
     def install(cls) -> None:
         if cls.missing() is None:
-            return  # also a newer one than Debian's: nothing is ever downgraded
+            return  # A newer one than Debian's stays, too: nothing is ever downgraded
         packages.apt_install(["mariadb-server"], "MariaDB")
         reason = cls.missing()
         if reason is not None:
@@ -106,14 +106,14 @@ class MariaDB(Server):
 
     @classmethod
     def plugin_directories(cls) -> tuple[Path, Path]:
-        """Where the server's own plugins are, and where the client library's are, the ones for logging in."""
+        """Return the directories of the server's own plugins and of the client library's, which are for logging in."""
         return Path("/usr/lib/mysql/plugin"), Path(f"/usr/lib/{os.uname().machine}-linux-gnu/libmariadb3/plugin")
 
     def with_client_plugins(self) -> list[str]:
-        """Options with which it can log in to its source by caching_sha2_password, ed25519 and the like.
+        """Return options with which it can log in to its source by caching_sha2_password, ed25519 and the like.
 
-        The plugins come with the client library and are looked for in the server's plugin_dir: an administrator
-        copies them there, here both are linked into a directory of this server.
+        The plugins come with the client library and are looked for in the server's plugin_dir: an administrator copies them there; here
+        both are linked into a directory of this server.
         """
         place = self.directory / "plugins"
         place.mkdir(exist_ok=True)
@@ -135,7 +135,7 @@ class MariaDB(Server):
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
                 "--skip-name-resolve",
-                # On a machine that cannot look up its own name it would refuse.
+                # It would refuse to run on a machine that cannot look up its own name.
                 "--force",
                 f"--datadir={data}",
                 f"--user={server_account().pw_name}",
@@ -146,7 +146,7 @@ class MariaDB(Server):
 
     @classmethod
     def _account_statements(cls) -> list[str]:
-        # mariadb-install-db makes root@127.0.0.1 itself.
+        # mariadb-install-db itself makes root@127.0.0.1.
         statements = super()._account_statements()
         statements[0] = "CREATE USER IF NOT EXISTS 'root'@'127.0.0.1'"
         return statements
@@ -157,6 +157,6 @@ class MariaDB(Server):
             "--master-retry-count=1000000",
             "--slave-net-timeout=10",
             "--performance-schema=OFF",
-            # A replica killed while it wrote its relay log would stop with error 1866 instead.
+            # Without it, a replica killed while it wrote its relay log would stop with error 1866.
             "--relay-log-recovery=ON",
         ]

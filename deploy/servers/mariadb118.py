@@ -9,8 +9,8 @@ from .location import ServerUnavailable, server_account
 from .mariadb import MariaDB, version_of
 from .replication_words import ReplicationWords
 
-# What mariadb-install-db feeds to `mariadbd --bootstrap`, in its order. The script itself calls programs of the tree
-# in a way that leaves out their loader.
+# mariadb-install-db feeds these to `mariadbd --bootstrap`, in its order. The script itself calls programs of the tree in a way that
+# leaves out their loader.
 _SYSTEM_SCHEMA = (
     "mariadb_system_tables.sql",
     "mariadb_performance_tables.sql",
@@ -22,11 +22,11 @@ _SYSTEM_SCHEMA = (
 
 
 class MariaDB118(ServerFromTree, MariaDB):
-    """MariaDB 11.8 (or what trixie has by now): makes TLS keys of its own, and verifies its source's unless told not to."""
+    """MariaDB 11.8 (or whatever trixie has by now): it makes its own TLS keys, and verifies its source's by default."""
 
     name = "mariadb118"
 
-    # Its defaults, from 11.4 on, want TLS of the source and its certificate verified.
+    # From 11.4 on, its defaults require TLS of the source and a verified certificate.
     _words = ReplicationWords(defaults={**MariaDB._words.defaults, "MASTER_SSL": 0, "MASTER_SSL_VERIFY_SERVER_CERT": 0})
 
     _tree = DebianTree(

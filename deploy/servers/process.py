@@ -1,4 +1,4 @@
-"""Starting other programs: a server so that it dies with this process, a tool to its end."""
+"""The start of other programs: a server that dies with this process, a tool to its end."""
 
 import os
 import pwd
@@ -63,7 +63,7 @@ def _serve() -> None:
 def run_tool(
     command: list[str], *, directory: Path | None = None, environment: Mapping[str, str] | None = None, what: str = ""
 ) -> str:
-    """Run a tool to its end; its output. Raises ServerUnavailable with the end of what it said."""
+    """Run a tool to its end and return its output. Raises: ServerUnavailable with the end of its output."""
     try:
         done = subprocess.run(
             command,

@@ -1,4 +1,4 @@
-"""How the products spell the statements of replication."""
+"""The products' spellings of the statements of replication."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ _PLAIN: Final = frozenset(
 class ReplicationWords:
     """The statements of one product; MySQL 8.4 and later know only the new words.
 
-    `prefix`: of most options of `change`. `defaults`: options that suit tests, with the old prefix.
+    `prefix` is that of most options of `change`. `defaults` are options that suit tests, with the old prefix.
     """
 
     binlog_status: str = "SHOW MASTER STATUS"
@@ -37,9 +37,9 @@ class ReplicationWords:
     defaults: Mapping[str, object] = field(default_factory=lambda: {"MASTER_CONNECT_RETRY": 1})
 
     def change_statement(self, options: Mapping[str, object]) -> str:
-        """The statement with these options after the defaults.
+        """Return the statement with these options after the defaults.
 
-        Names come in any case, with the old prefix, the new one, or none.
+        Names may be in any case, with the old prefix, the new one, or none.
         """
         named: dict[str, object] = dict(self.defaults)
         for key, value in options.items():
@@ -59,6 +59,11 @@ def _literal(value: object) -> str:
     if isinstance(value, tuple | list):
         return "(" + ", ".join(map(_literal, value)) + ")"
     text = str(value)
-    if text in ("no", "slave_pos", "current_pos", "LOCAL"):  # bare words of MASTER_USE_GTID and of ASSIGN_GTIDS…
+    if text in (
+        "no",
+        "slave_pos",
+        "current_pos",
+        "LOCAL",
+    ):  # These are bare words of MASTER_USE_GTID and of ASSIGN_GTIDS…
         return text
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

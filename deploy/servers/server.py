@@ -1,4 +1,4 @@
-"""What all servers have in common: SQL, and replication by file and position."""
+"""The common part of all servers: SQL, and replication by file and position."""
 
 import contextlib
 import socket
@@ -11,13 +11,13 @@ from .replication_words import ReplicationWords
 from .server_process import ServerError, ServerProcess
 
 _LOST: Final = 2013
-"""What clients say of a connection that ended while they read."""
+"""Clients report this error for a connection that ended while they read."""
 _LAST_BREATH_S: Final = 5.0
-"""A process that ends closes its connections some time before it is gone."""
+"""A process that ends closes its connections some time before it disappears."""
 
 
 class CatchUpError(ServerError):
-    """A replica stopped with an error, or did not reach a position in time."""
+    """The error that a replica stopped with an error, or did not reach a position in time."""
 
 
 class BinlogPosition(NamedTuple):
@@ -28,19 +28,17 @@ class BinlogPosition(NamedTuple):
 
 
 class Server(ServerProcess):
-    """A server that can be asked, followed, and made to follow."""
+    """A server that can be queried, followed, and made to follow."""
 
     _words: ClassVar[ReplicationWords] = ReplicationWords()
-    # What makes CHECKSUM TABLE comparable between products.
+    # These settings make CHECKSUM TABLE comparable between products.
     _CHECKSUM_SETTINGS: ClassVar[Sequence[str]] = ()
 
     # ---- SQL ---------------------------------------------------------------------------------------------------
 
     def connect(self, database: str | None = None, **options: Any) -> Any:
-        """A new PyMySQL connection as root over the socket, autocommit on. Close it, or use it with `with`.
-
-        `options` are PyMySQL's. Raises pymysql.err.OperationalError where the server is down.
-        """
+        """Return a new PyMySQL connection as root over the socket, autocommit on. Close it, or use it with `with`. `options` are
+        PyMySQL's. Raises: pymysql.err.OperationalError if the server is down."""
         import pymysql
 
         connection = pymysql.connect(
@@ -53,13 +51,13 @@ class Server(ServerProcess):
                 "charset": "utf8mb4",
                 "autocommit": True,
                 "max_allowed_packet": 64 * 1024 * 1024,
-                # Nothing to be hidden on a socket, and MySQL 5.6's TLS is too old for this Python.
+                # A socket has nothing to hide, and MySQL 5.6's TLS is too old for this Python.
                 "ssl_disabled": True,
                 **options,
                 "defer_connect": True,
             }
         )
-        # Connected here, because PyMySQL leaves the socket open where the server is down.
+        # It is connected here, because PyMySQL leaves the socket open if the server is down.
         link = socket.socket(socket.AF_UNIX)
         try:
             link.settimeout(10)
@@ -74,7 +72,7 @@ class Server(ServerProcess):
             link.close()
             if error.args[0] != _LOST:
                 raise
-            # It listened, and did not greet: its process ends, or has ended.
+            # It listened, and did not greet: its process is ending, or has ended.
             text = f"{error.args[1]}{self._end_told(_LAST_BREATH_S)}"
             raise pymysql.err.OperationalError(_LOST, text) from error
         except BaseException:
@@ -83,11 +81,11 @@ class Server(ServerProcess):
         return connection
 
     def sql(self, statement: str, database: str | None = None) -> list[tuple[Any, ...]]:
-        """Run one statement on a connection of its own; its rows, or an empty list."""
+        """Run one statement on a connection of its own; return its rows, or an empty list."""
         return self.execute_many([statement], database)
 
     def execute_many(self, statements: Iterable[str], database: str | None = None) -> list[tuple[Any, ...]]:
-        """Run statements one after the other on one connection; the last one's rows."""
+        """Run statements one after the other on one connection; return the last one's rows."""
         rows: list[tuple[Any, ...]] = []
         with contextlib.closing(self.connect(database)) as connection, connection.cursor() as cursor:
             for statement in statements:
@@ -98,7 +96,7 @@ class Server(ServerProcess):
         return rows
 
     def _row(self, statement: str) -> dict[str, Any]:
-        """The first row of a statement by column name, or an empty dictionary."""
+        """Return the first row of a statement by column name, or an empty dictionary."""
         with contextlib.closing(self.connect()) as connection, connection.cursor() as cursor:
             cursor.execute(statement)
             row = cursor.fetchone()
@@ -109,14 +107,14 @@ class Server(ServerProcess):
     # ---- as a source -------------------------------------------------------------------------------------------
 
     def master_status(self) -> BinlogPosition:
-        """The end of the newest binlog."""
+        """Return the end of the newest binlog."""
         row = self._row(self._words.binlog_status)
         if not row:
             raise ServerError(f"{self!r} writes no binlog")
         return BinlogPosition(row["File"], int(row["Position"]))
 
     def binlogs(self) -> list[Path]:
-        """The binlog files, oldest first, by the index file; also of a server that does not run."""
+        """Return the binlog files, oldest first, by the index file; also of a server that does not run."""
         index = self.binlog_base.with_name(self.binlog_base.name + ".index")
         if not index.exists():
             return []
@@ -136,11 +134,11 @@ class Server(ServerProcess):
         start: bool = True,
         **extra: object,
     ) -> None:
-        """Follow a source by file and position, and start unless told not to.
+        """Follow a source by file and position, and start by default.
 
-        Without file and position they stay as they were. Without user, the account that all servers here have.
-        `extra` are more options of the statement without its prefix, in any case: heartbeat_period=2, ssl=1.
-        Names are translated to the product's spelling. Raises PyMySQL's errors.
+        Without file and position they stay as they were. Without user, it uses the account that all servers here have. `extra` are more
+        options of the statement without its prefix, in any case: heartbeat_period=2, ssl=1. Names are translated to the product's
+        spelling. Raises: PyMySQL's errors.
         """
         options: dict[str, object] = {
             "host": host,
@@ -163,15 +161,15 @@ class Server(ServerProcess):
         self.attach("127.0.0.1", source.port, file=at.file, position=at.position, **extra)
 
     def start_replica(self) -> None:
-        """START SLAVE / START REPLICA."""
+        """Run START SLAVE / START REPLICA."""
         self.sql(f"START {self._words.replica}")
 
     def stop_replica(self) -> None:
-        """STOP SLAVE / STOP REPLICA; nothing happens where none runs."""
+        """Run STOP SLAVE / STOP REPLICA; nothing happens if none runs."""
         self.sql(f"STOP {self._words.replica}")
 
     def replica_status(self) -> dict[str, Any]:
-        """Where the replica is, in the same words for all products; empty where nothing is configured.
+        """Return the replica's status, in the same words for all products; empty if nothing is configured.
 
         io_running ("Yes", "No", "Connecting"; MariaDB also "Preparing"), sql_running (bool), io_errno, io_error,
         sql_errno, sql_error, source_file, read_position, exec_file, exec_position, relay_log_file, raw (as shown).
@@ -201,8 +199,8 @@ class Server(ServerProcess):
     def wait_caught_up(self, file: str, position: int, timeout: float = 60.0) -> None:
         """Wait until the replica has applied everything before this position of its source.
 
-        Raises CatchUpError at once when a replication thread has stopped, and after `timeout` seconds; the text
-        has both threads' errors and positions.
+        Raises: CatchUpError at once when a replication thread has stopped, and after `timeout` seconds; the text has both threads'
+        errors and positions.
         """
         deadline = time.monotonic() + timeout
         pause = 0.01
@@ -225,7 +223,7 @@ class Server(ServerProcess):
         self.wait_caught_up(*source.master_status(), timeout=timeout)
 
     def wait_io_error(self, timeout: float = 30.0) -> tuple[int, str]:
-        """Wait until the receiving thread reports an error: its number and text. Raises CatchUpError."""
+        """Wait until the receiving thread reports an error; return its number and text. Raises: CatchUpError."""
         deadline = time.monotonic() + timeout
         while True:
             status = self.replica_status()
@@ -238,7 +236,7 @@ class Server(ServerProcess):
     # ---- comparing ---------------------------------------------------------------------------------------------
 
     def checksum_tables(self, databases: Iterable[str]) -> dict[str, int]:
-        """CHECKSUM TABLE of every base table of these databases, by "database.table"."""
+        """Return CHECKSUM TABLE of every base table of these databases, by "database.table"."""
         tables: dict[str, int] = {}
         with contextlib.closing(self.connect()) as connection, connection.cursor() as cursor:
             for setting in self._CHECKSUM_SETTINGS:
@@ -260,6 +258,6 @@ class Server(ServerProcess):
 
 
 def _order(file: str, position: int) -> tuple[int, int]:
-    """Positions in the order of the stream: names are compared by number, .1000000 follows .999999."""
+    """Return a key for positions in the order of the stream: names are compared by number, .1000000 follows .999999."""
     suffix = file.rpartition(".")[2]
     return (int(suffix) if suffix.isdigit() else -1, position)

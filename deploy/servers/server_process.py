@@ -1,4 +1,4 @@
-"""One server process: its data directory, made from a template; how it starts and how it ends."""
+"""One server process: its data directory, made from a template, its start and its end."""
 
 import os
 import random
@@ -22,20 +22,20 @@ READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
 # Unix socket paths end at 107 bytes.
 SOCKET_PATH_BYTES = 100
-# Below Linux's ephemeral range (32768 and up), so that no outgoing connection takes a stopped server's port.
+# They are below Linux's ephemeral range (32768 and up), so that no outgoing connection takes a stopped server's port.
 PORTS = range(20000, 32000)
-# Of what a server says of its own crash: the stack is in it.
+# A server writes so many lines about its own crash: the stack is among them.
 _CRASH_LINES = 60
-# Part of every template's name: raise it when what a template holds changes.
+# It is part of every template's name: raise it when the content of templates changes.
 TEMPLATE_VERSION = 1
 
 
 class ServerError(Exception):
-    """A server did not do what was asked; the text has the end of its error log where that helps."""
+    """The error that a server did not do what was asked; the text has the end of its error log if that helps."""
 
 
 class ServerProcess(ABC):
-    """One server process with its own data directory; starts from a template in about a second or two.
+    """One server process with its own data directory; which starts from a template in about a second or two.
 
     `directory` must be reachable by the account that servers run as (mysql when root); without one a temporary
     directory is made, and removed by `close`. `with` starts nothing but closes at its end.
@@ -43,7 +43,7 @@ class ServerProcess(ABC):
 
     name: ClassVar[str]
     flavour: ClassVar[str]
-    # The account for replicas (and relays) that every template holds, so that it is in no binlog.
+    # Every template contains this account for replicas (and relays), so that it is in no binlog.
     replication_user: ClassVar[str] = "repl"
     replication_password: ClassVar[str] = "repl-password"
 
@@ -52,22 +52,22 @@ class ServerProcess(ABC):
     @classmethod
     @abstractmethod
     def missing(cls) -> str | None:
-        """None if this server can be started here, else one sentence with what is missing."""
+        """Return None if this server can be started here, else one sentence with what is missing."""
 
     @classmethod
     @abstractmethod
     def install(cls) -> None:
-        """Install the binaries if they are absent. Raises ServerUnavailable with one sentence."""
+        """Install the binaries if they are absent. Raises: ServerUnavailable with one sentence."""
 
     @classmethod
     @abstractmethod
     def read_version(cls) -> str:
-        """The server's version as it prints it, like "10.11.14"."""
+        """Return the server's version as it prints it, like "10.11.14"."""
 
     @classmethod
     @abstractmethod
     def program(cls) -> list[str]:
-        """How to call the server, up to and without --no-defaults."""
+        """Return the command for the server, up to and without --no-defaults."""
 
     @classmethod
     @abstractmethod
@@ -76,42 +76,42 @@ class ServerProcess(ABC):
 
     @classmethod
     def environment(cls) -> dict[str, str]:
-        """Environment variables the program needs."""
+        """Return the environment variables that the program needs."""
         return {}
 
     @classmethod
     def working_directory(cls) -> Path:
-        """The directory the program is started in."""
+        """Return the directory in which the program is started."""
         return Path("/")
 
     @classmethod
     def mysqlbinlog(cls) -> list[str]:
-        """How to call this product's mysqlbinlog. Raises ServerUnavailable where the package has none."""
+        """Return the command for this product's mysqlbinlog. Raises: ServerUnavailable if the package has none."""
         raise ServerUnavailable(f"{cls.name} has no mysqlbinlog in its package")
 
     @classmethod
     def mysql_client(cls) -> list[str]:
-        """How to call this product's mysql client. Raises ServerUnavailable where the package has none."""
+        """Return the command for this product's mysql client. Raises: ServerUnavailable if the package has none."""
         raise ServerUnavailable(f"{cls.name} has no mysql client in its package")
 
     @classmethod
     def mysqladmin(cls) -> list[str]:
-        """How to call this product's mysqladmin. Raises ServerUnavailable where the package has none."""
+        """Return the command for this product's mysqladmin. Raises: ServerUnavailable if the package has none."""
         raise ServerUnavailable(f"{cls.name} has no mysqladmin in its package")
 
     @classmethod
     def mysqldump(cls) -> list[str]:
-        """How to call this product's mysqldump. Raises ServerUnavailable where the package has none."""
+        """Return the command for this product's mysqldump. Raises: ServerUnavailable if the package has none."""
         raise ServerUnavailable(f"{cls.name} has no mysqldump in its package")
 
     @classmethod
     def _own_options(cls) -> list[str]:
-        """Options this product needs to start at all."""
+        """Return the options that this product needs to start at all."""
         return []
 
     @classmethod
     def _default_options(cls) -> list[str]:
-        """Options that suit tests; the caller's come after and win."""
+        """Return options that suit tests; the caller's come after them and win."""
         return []
 
     # ---- life cycle --------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class ServerProcess(ABC):
 
     @property
     def running(self) -> bool:
-        """Whether the process exists."""
+        """True if the process exists."""
         if self._process is None:
             return False
         return self._process.poll() is None
@@ -169,8 +169,8 @@ class ServerProcess(ABC):
     def start(self, server_id: int | None = None, options: Sequence[str] | None = None) -> Self:
         """Start, from a fresh data directory the first time; return when the server accepts connections.
 
-        `options` like "--binlog-format=ROW" come after the defaults and win over them. What is not given stays as
-        at the last start. Raises ServerError with the end of the error log.
+        `options` like "--binlog-format=ROW" come after the defaults and win over them. Options that are not given stay as at the last
+        start. Raises: ServerError with the end of the error log.
         """
         if self.running:
             raise ServerError(f"{self!r} runs already")
@@ -183,7 +183,7 @@ class ServerProcess(ABC):
             try:
                 self._start_once()
             except ServerError as error:
-                # Another process took the port between our look and the server's bind.
+                # Another process took the port between our check and the server's bind.
                 if self._port_given or attempt == 4 or "already in use" not in str(error):
                     raise
                 self.port = _free_port()
@@ -192,7 +192,7 @@ class ServerProcess(ABC):
         raise AssertionError("unreachable")
 
     def stop(self) -> None:
-        """Stop in order (SIGTERM) and wait. Raises ServerError, and kills, if that takes over a minute."""
+        """Stop in order (SIGTERM) and wait. Raises: ServerError, and kills, if that takes over a minute."""
         if not self.running:
             return
         assert self._process is not None
@@ -239,7 +239,7 @@ class ServerProcess(ABC):
             _copy_tree(self.template(), self.datadir)
 
     def command(self) -> list[str]:
-        """The full command line that `start` uses."""
+        """Return the full command line that `start` uses."""
         return [
             *self.program(),
             "--no-defaults",
@@ -255,10 +255,10 @@ class ServerProcess(ABC):
             f"--log-bin={self.binlog_base}",
             f"--relay-log={self.datadir / 'relay-bin'}",
             "--max-allowed-packet=64M",
-            # Interrupted handshakes are a normal thing in tests; the default blocks the host after 100.
+            # Interrupted handshakes are normal in tests; the default blocks the host after 100.
             "--max-connect-errors=1000000",
             "--innodb-buffer-pool-size=64M",
-            # Written to the system at each commit, so that kill -9 loses nothing; synced only now and then.
+            # It is written to the system at each commit, so that kill -9 loses nothing, and synced only now and then.
             "--innodb-flush-log-at-trx-commit=2",
             "--sync-binlog=0",
             *self._default_options(),
@@ -291,7 +291,7 @@ class ServerProcess(ABC):
             raise
 
     def _greets(self, deadline: float) -> bool:
-        """Whether the server sends its greeting: it listens long before it answers."""
+        """Return whether the server sends its greeting: it listens long before it answers."""
         with socket.socket(socket.AF_UNIX) as link:
             link.settimeout(max(0.1, deadline - time.monotonic()))
             try:
@@ -302,7 +302,7 @@ class ServerProcess(ABC):
             return len(head) == 5 and head[4] == 10
 
     def _end_told(self, within_s: float = 0.0) -> str:
-        """How the process ended that nobody stopped, for a message; empty if it runs, and does not end within that time."""
+        """Return how a process ended that was not stopped, for a message; empty if it runs, and does not end within that time."""
         if self._process is None:
             return ""
         try:
@@ -312,7 +312,7 @@ class ServerProcess(ABC):
         return f"; it ended with status {self._process.returncode}{self._log_tail()}"
 
     def _log_tail(self, lines: int = 15) -> str:
-        """What the error log has since the last start, for a message: its errors, else its last lines."""
+        """Return the error log since the last start, for a message: its errors, else its last lines."""
         try:
             with self.error_log.open("rb") as log:
                 log.seek(self._log_start)
@@ -332,11 +332,11 @@ class ServerProcess(ABC):
 
     @classmethod
     def template(cls) -> Path:
-        """A data directory to copy: accounts `root` without and `repl` with a password. Made at the first call."""
+        """Return a data directory to copy: accounts `root` without and `repl` with a password. It is made at the first call."""
         account = server_account()
         version = re.sub(r"[^0-9A-Za-z.]+", "-", cls.read_version())
         templates = root_directory() / "templates"
-        # By account too: a root directory may be used as root and as another user.
+        # Templates differ by account too: a root directory may be used as root and as another user.
         made = templates / f"{cls.name}-{version}-{account.pw_name}-{TEMPLATE_VERSION}"
         if made.exists():
             return made
@@ -351,7 +351,7 @@ class ServerProcess(ABC):
                 _give(server.datadir, account.pw_uid, account.pw_gid)
                 cls._make_data(server.datadir, server.directory)
                 accounts = server.directory / "accounts.sql"
-                # One statement a line: what --init-file wants.
+                # --init-file requires one statement per line.
                 accounts.write_text("".join(f"{statement};\n" for statement in cls._account_statements()))
                 accounts.chmod(0o644)
                 server.start(options=["--skip-log-bin", f"--init-file={accounts}"])

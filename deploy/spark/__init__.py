@@ -1,1 +1,1 @@
-"""The archive on a Spark cluster: what executors need, packed, and an example that is submitted with it."""
+"""The archive on a Spark cluster: the packed code for executors, and an example that is submitted with it."""

@@ -1,7 +1,7 @@
-"""What changed in each table, hour by hour, as Parquet: `spark-submit … changes_per_hour.py ARCHIVE OUT`.
+"""The changes of each table, hour by hour, as Parquet: `spark-submit … changes_per_hour.py ARCHIVE OUT`.
 
-An example of a job of one's own on the data source. The audits that come with the relay are submitted the same way:
-`spark-submit … relay/spark_submit.py NAME ARCHIVE --out DIR`.
+This is an example of a custom job on the data source. The audits that come with the relay are submitted the same way: `spark-submit …
+relay/spark_submit.py NAME ARCHIVE --out DIR`.
 """
 
 import sys
@@ -13,7 +13,7 @@ from relay.spark.datasource import register
 
 
 def main(archive: str, out: str) -> None:
-    """Counts and writes. What cannot be read is in the output too: a row for each finding, with its file and position."""
+    """Count and write. The output also contains what cannot be read: a row for each finding, with its file and position."""
     spark = SparkSession.builder.appName("binlog changes per hour").getOrCreate()
     register(spark)
     rows = spark.read.format("binlog").option("level", "rows").load(archive)

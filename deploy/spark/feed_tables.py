@@ -1,4 +1,4 @@
-"""The feed as a job: deploy/spark/submit deploy/spark/feed_tables.py FEED.toml CHECKPOINT [--once]. See docs/FEED.md."""
+"""The feed as a job: deploy/spark/submit deploy/spark/feed_tables.py FEED.toml CHECKPOINT [--once]. docs/FEED.md describes it."""
 
 import sys
 

@@ -1,10 +1,10 @@
-"""A table kept current by Spark's AUTO CDC: a pipeline for `spark-pipelines run` (Spark 4.3).
+"""A table that Spark's AUTO CDC keeps current: a pipeline for `spark-pipelines run` (Spark 4.3).
 
-An example: shop.orders, with its key id. It needs a catalog whose tables can MERGE (Delta, Iceberg; their jars come with neither
-pyspark nor this package), and stops without one: AUTOCDC_TARGET_DOES_NOT_SUPPORT_MERGE. The binlogs of the environment's
-BINLOG_ARCHIVE begin with the table's CREATE; else its rows of before have to be there first.
+The example is shop.orders, with its key id. It needs a catalog whose tables can MERGE (Delta, Iceberg; their jars come with neither
+pyspark nor this package), and stops without one: AUTOCDC_TARGET_DOES_NOT_SUPPORT_MERGE. The binlogs of the environment's BINLOG_ARCHIVE
+begin with the table's CREATE; otherwise its earlier rows must be loaded first.
 
-A spark-pipeline.yml beside it:
+It needs a spark-pipeline.yml beside it:
 
     name: orders
     storage: file:///var/lib/orders-pipeline
@@ -26,7 +26,7 @@ spark.dataSource.register(BinlogDataSource)
 
 @pipelines.temporary_view
 def order_changes() -> DataFrame:
-    """The changes; at the first that cannot be read the pipeline stops, and nothing is left out in silence."""
+    """Return the changes; the pipeline stops at the first unreadable one, and nothing is silently left out."""
     stream = spark.readStream.format("binlog").options(table="shop.orders", mode="failfast")
     return stream.load(os.environ["BINLOG_ARCHIVE"])
 
@@ -37,7 +37,7 @@ pipelines.create_auto_cdc_flow(
     source="order_changes",
     keys=["id"],
     sequence_by="struct(_commit_version, _change_number)",
-    # a changed key is gone under its old name, and comes a moment later under the new one
+    # A changed key is removed under its old name, and added a moment later under the new one
     apply_as_deletes="_change_type IN ('delete', 'update_preimage')",
     except_column_list=_ABOUT_CHANGES,
     stored_as_scd_type=1,

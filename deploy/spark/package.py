@@ -1,9 +1,8 @@
-"""`python -m deploy.spark.package OUT.zip`: the data source for executors, to be given to spark-submit with --archives.
+"""`python -m deploy.spark.package OUT.zip`: the data source for executors, for spark-submit with --archives.
 
-The archive holds `protocol` and `relay` as they are here, with the compiled kernel, which Python cannot load out of a zip:
-so it goes by --archives, which unpacks it, and not by --py-files (that works too, with the kernel uncompiled: many times
-slower). Executors need the same Python version and kind of processor as this machine, pyarrow, and for what servers
-compressed zstandard.
+The archive contains `protocol` and `relay` as they are here, with the compiled kernel, which Python cannot load from a zip: so it is
+passed by --archives, which unpacks it, and not by --py-files (that works too, with the kernel uncompiled: many times slower). Executors
+need the same Python version and kind of processor as this machine, pyarrow, and zstandard for what servers compressed.
 """
 
 import sys
@@ -17,7 +16,7 @@ _KINDS: Final = {".py", ".so", ".typed", ".html", ".css"}
 
 
 def package(target: Path) -> Path:
-    """Writes the archive. Raises: OSError."""
+    """Write the archive. Raises: OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("protocol", "relay"):

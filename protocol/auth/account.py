@@ -13,11 +13,11 @@ ANY_HOST: Final = HostPattern.parse("%")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who may log in, from where, how, and what for.
+    """An account: who may log in, from where, how, and with which rights.
 
-    `markers`: the boundary markers it is sent. `admin`: may stop, purge and kill. `plugin`: the only plugin it logs in
-    with; None: every one that its credentials allow. `view`: the name of what it sees in place of the source's binlogs.
-    `max_connections`: of this account at once; None: as many as there are places.
+    `markers` are the boundary markers that it is sent. `admin` allows it to stop, purge and kill. `plugin` is the only plugin it logs
+    in with; None: every one that its credentials allow. `view` names the view that it sees in place of the source's binlogs.
+    `max_connections` limits its simultaneous connections; None: only the total limit applies.
     """
 
     user: str
@@ -37,12 +37,12 @@ class Account:
 
     @classmethod
     def with_password(cls, user: str, password: str, markers: Markers = "tbm", *, admin: bool = False) -> Self:
-        """One that every plugin can check."""
+        """Make an account that every plugin can check."""
         return cls(user, Credentials.from_password(password), markers, admin=admin)
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
-        """What it can log in with, the preferred one first."""
+        """The plugins that it can log in with, the preferred one first."""
         able = self.credentials.plugins
         if self.plugin is None:
             return able

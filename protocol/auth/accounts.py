@@ -1,4 +1,4 @@
-"""All accounts: the one for a user and an address, or a decoy, so that nobody learns which users exist."""
+"""All accounts: they give the one for a user and an address, or a decoy, so that existing users cannot be found out."""
 
 import functools
 import hmac
@@ -20,7 +20,7 @@ SECRET_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a login is checked against. Not `known`: a decoy, which is refused whatever its check says."""
+    """An account that a login is checked against. If not `known` it is a decoy, which is refused whatever its check returns."""
 
     account: Account
     known: bool
@@ -29,8 +29,9 @@ class Candidate:
 class Accounts:
     """Accounts by user and host, the most specific host first, then in the order given.
 
-    `secret`: random bytes, the same after a restart; they choose what the decoy of an unknown user looks like, the same for every
-    attempt, so that it cannot be told from an account. `rsa_key`: called in a thread, may make the key; as it is, by the first call.
+    `secret` contains random bytes, the same after a restart; they choose the decoy of an unknown user, the same for every attempt, so
+    that it cannot be distinguished from an account. `rsa_key` is called in a thread and may generate the key; by default the first
+    call does.
     """
 
     def __init__(
@@ -54,33 +55,34 @@ class Accounts:
         self._decoys = _decoys(self.all, secret)
 
     def replaced(self, accounts: Iterable[Account]) -> "Accounts":
-        """Other accounts, with what is known of those that stay the same."""
+        """Return other accounts, with the digests of those that stay the same."""
         return Accounts(accounts, secret=self._secret, rsa_key=self.rsa_key, digests=self.digests)
 
     def find(self, user: str, address: str) -> Candidate:
-        """The account, or the decoy, for a login."""
+        """Return the account, or the decoy, for a login."""
         choice = hmac.digest(self._secret, user.encode("utf-8", "replace"), "sha256")
         decoy = self._decoys[int.from_bytes(choice[:8], "big") % len(self._decoys)]
-        # Read for unknown users too: they are to take as long.
+        # The address is parsed for unknown users too: they must take as long.
         peer = plain_address(address)
         found = next((account for account in self._by_user.get(user, ()) if account.host.matches(peer)), None)
         return Candidate(found, known=True) if found is not None else Candidate(decoy, known=False)
 
     @functools.cached_property
     def greeting_plugin(self) -> Plugin:
-        """What the greeting proposes: old replicas give up on a plugin that they do not have, so it is native as long as
-        anybody can log in with it."""
+        """The plugin that the greeting proposes: old replicas give up on a plugin that they do not have, so it is native as long as
+        any account can log in with it.
+        """
         plugins = {plugin for account in self.all for plugin in account.plugins}
         return CACHING_SHA2 if CACHING_SHA2 in plugins and NATIVE not in plugins else NATIVE
 
     @property
     def may_need_rsa_key(self) -> bool:
-        """Whether somebody logs in whose digest is not known."""
+        """True if an account may log in whose digest is not known."""
         return any(isinstance(account.credentials.sha2, StoredSha2) for account in self.all)
 
 
 def _decoys(accounts: tuple[Account, ...], secret: bytes) -> tuple[Account, ...]:
-    """One for each account, with secrets nobody has: unknown users look like the accounts that there are."""
+    """Return a decoy for each account, with secrets that nobody has: unknown users look like the existing accounts."""
     password = hmac.digest(secret, b"password", "sha256").hex()
     full = Credentials.from_password(password)
     encoded = hmac.digest(secret, b"encoded", "sha256").hex()[:ENCODED_BYTES].encode()

@@ -1,4 +1,4 @@
-"""What the authentication plugins have in common."""
+"""The protocol that all authentication plugins implement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Plugin = Literal["mysql_native_password", "caching_sha2_password", "client_ed255
 
 
 class AuthResult(Enum):
-    """What a plugin says after the client's bytes."""
+    """A plugin's verdict after the client's bytes."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -23,7 +23,7 @@ class AuthResult(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A plugin's answer. `data`: sent first, as AuthMoreData; with CONTINUE the client's next packet is awaited."""
+    """A plugin's answer. `data` is sent first, as AuthMoreData; with CONTINUE the client's next packet is awaited."""
 
     result: AuthResult
     data: bytes = b""
@@ -32,15 +32,16 @@ class Step:
 ACCEPTED: Final = Step(AuthResult.ACCEPTED)
 REFUSED: Final = Step(AuthResult.REFUSED)
 
-# Takes milliseconds, so it is called in a thread; it touches nothing that the event loop uses meanwhile.
+# It takes milliseconds, so it is called in a thread; it touches nothing that the event loop uses meanwhile.
 Work = Callable[[], Step]
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """What protects the connection. `tls`: the version, such as TLSv1.3, empty without TLS; `cipher`: its name.
-    `client_certificate`: the client showed one that a trusted authority has signed. `certificate_digest`: SHA-256 of
-    what we showed, in DER form; empty without TLS."""
+    """The protection of the connection. `tls` is the version, such as TLSv1.3, empty without TLS; `cipher` is its name. With
+    `client_certificate` the client showed one that a trusted authority has signed. `certificate_digest` is the SHA-256 of our
+    certificate in DER form; empty without TLS.
+    """
 
     tls: str = ""
     cipher: str = ""
@@ -52,12 +53,12 @@ class Authenticator(Protocol):
     """One login attempt by one plugin."""
 
     def challenge(self) -> bytes:
-        """What a switch request carries behind the plugin's name, whole."""
+        """Return the whole data that a switch request carries after the plugin's name."""
 
     def respond(self, data: bytes) -> Step | Work:
-        """Takes the client's next packet."""
+        """Take the client's next packet."""
 
 
 def printable_scramble(random_bytes: bytes) -> bytes:
-    """A challenge from 20 random bytes: zero bytes end strings on the wire and `$` means something to old clients."""
+    """Return a challenge from 20 random bytes, without zero bytes, which end strings, and `$`, which old clients interpret."""
     return bytes(byte % 93 + 33 if byte % 93 + 33 != 0x24 else 0x7E for byte in random_bytes)

@@ -1,9 +1,9 @@
-"""caching_sha2_password: a SHA-256 challenge where the password's digest is known, else the password itself.
+"""caching_sha2_password: a SHA-256 challenge where the password's digest is known, otherwise the password itself.
 
-    login = token ( fast ok | full request ( password over TLS | [ key request  key ] password encrypted by RSA ) )
+login = token ( fast ok | full request ( password over TLS | [ key request  key ] password encrypted by RSA ) )
 
-The digest is known for an account whose password is configured, and after the first full authentication for one with a
-server's stored hash. Source: MySQL 9.x `sql/auth/sha2_password.cc`, `sql-common/client_authentication.cc`.
+The digest is known for an account whose password is configured, and after the first full authentication for one with a server's
+stored hash. Source: MySQL 9.x `sql/auth/sha2_password.cc`, `sql-common/client_authentication.cc`.
 """
 
 import hashlib
@@ -20,41 +20,41 @@ _TOKEN_BYTES: Final = 32
 _KEY_REQUEST: Final = b"\x02"
 _FAST_OK: Final = b"\x03"
 _FULL_REQUEST: Final = b"\x04"
-# As servers do; the time of SHA-crypt grows with the length, and anybody may ask for it.
+# The limit of servers; the time of SHA-crypt grows with the length, and anybody may request it.
 _MAX_PASSWORD_BYTES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSha2:
-    """What a server stores: `$A$`, rounds in thousands, `$`, 20 bytes of salt, 43 characters of SHA-crypt."""
+    """A server's stored text: `$A$`, rounds in thousands, `$`, 20 bytes of salt, 43 characters of SHA-crypt."""
 
     rounds: int
     salt: bytes
     encoded: bytes = field(repr=False)
 
     def matches(self, password: bytes) -> bool:
-        """Whether it was made from `password`. Milliseconds."""
+        """Return whether it was made from `password`. This takes milliseconds."""
         return hmac.compare_digest(sha256_crypt(password, self.salt, self.rounds), self.encoded)
 
 
-# By stored hash: the digest that its full authentication has shown. In memory only.
+# The digests that full authentications have shown, by stored hash. In memory only.
 DigestCache = MutableMapping[StoredSha2, bytes]
 
 
 def sha2_digest(password: bytes) -> bytes:
-    """SHA256(SHA256(password)), 32 bytes: enough to check tokens; b"" for an empty password."""
+    """Return SHA256(SHA256(password)), 32 bytes, which suffice to check tokens; b"" for an empty password."""
     return hashlib.sha256(hashlib.sha256(password).digest()).digest() if password else b""
 
 
 def sha2_token(password: bytes, scramble: bytes) -> bytes:
-    """What a client answers: SHA256(password) XOR SHA256(SHA256(SHA256(password)) + scramble)."""
+    """Return a client's answer: SHA256(password) XOR SHA256(SHA256(SHA256(password)) + scramble)."""
     first = hashlib.sha256(password).digest()
     second = hashlib.sha256(hashlib.sha256(first).digest() + scramble).digest()
     return bytes(a ^ b for a, b in zip(first, second, strict=True))
 
 
 def sha2_matches(token: bytes, scramble: bytes, digest: bytes) -> bool:
-    """Whether `token` answers `scramble` for the password with this digest."""
+    """Return whether `token` answers `scramble` for the password with this digest."""
     if len(token) != _TOKEN_BYTES:
         return False
     mask = hashlib.sha256(digest + scramble).digest()
@@ -65,8 +65,8 @@ def sha2_matches(token: bytes, scramble: bytes, digest: bytes) -> bool:
 class CachingSha2:
     """One login by caching_sha2_password.
 
-    `secret`: a digest as `sha2_digest` makes it, or what a server stored. `secure`: the connection has TLS.
-    `rsa_key`: called in a thread, may make the key.
+    `secret` is a digest as `sha2_digest` returns it, or a server's stored text. `secure`: the connection has TLS. `rsa_key` is called
+    in a thread and may generate the key.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class CachingSha2:
         self._key_sent = False
 
     def challenge(self) -> bytes:
-        """The 20-byte scramble and a zero byte."""
+        """Return the 20-byte scramble and a zero byte."""
         return self._scramble + b"\0"
 
     def respond(self, data: bytes) -> Step | Work:
-        """Takes the token, then what full authentication needs."""
+        """Take the token, then the packets of the full authentication."""
         if self._full:
             return self._respond_in_full(data)
         stored = self._secret if isinstance(self._secret, StoredSha2) else None
@@ -103,9 +103,9 @@ class CachingSha2:
         if digest and sha2_matches(data, self._scramble, digest):
             return Step(AuthResult.ACCEPTED, _FAST_OK)
         if stored is None:
-            # A server asks for the password here, its cache may be old. Our digest is the password's: it is wrong.
+            # A server asks for the password here, as its cache may be old. Our digest is the password's: the token is wrong.
             return REFUSED
-        # Also when the digest is known: a wrong password must not look different from an unknown user.
+        # This is done also when the digest is known: a wrong password must not look different from an unknown user.
         self._full = True
         return Step(AuthResult.CONTINUE, _FULL_REQUEST)
 
@@ -125,7 +125,7 @@ class CachingSha2:
         return bytes(a ^ b for a, b in zip(masked, mask, strict=False))
 
     def _check(self, data: bytes) -> Step:
-        """`data`: the password and its zero byte."""
+        """Check `data`, which is the password and its zero byte."""
         stored = self._secret
         password = data[:-1]
         if data[-1:] != b"\0" or len(password) > _MAX_PASSWORD_BYTES or not isinstance(stored, StoredSha2):

@@ -1,11 +1,11 @@
-"""The client's half of a login: what is answered to whoever says that it is the server, and what is withheld.
+"""The client's half of a login: its answers to a peer that claims to be the server, and what it withholds.
 
-    login = first answer ( switch | more data, each with an answer or none ) OK
+login = first answer ( switch | more data, each with an answer or none ) OK
 
-All clients of ours go through here. The login packet carries proofs only: mysql_native_password's and caching_sha2_password's
-tokens. A token is made from a hash of the password and the server's challenge: whoever gets it may guess passwords offline, and
-learns nothing else. The password itself, or what the peer's RSA key would open, goes to nobody but a peer that proved to be the
-server, by its certificate or by a key that was given to us beforehand.
+All our clients log in through here. The login packet carries proofs only: mysql_native_password's and caching_sha2_password's tokens.
+A token is made from a hash of the password and the server's challenge: whoever gets it may guess passwords offline, and learns
+nothing else. The password itself, also encrypted by the peer's RSA key, is sent only to a peer that proved to be the server, by its
+certificate or by a key that was given to us beforehand.
 
 Source: MySQL 9.x `sql-common/client_authentication.cc`; MariaDB 10.11 `libmariadb/plugins/auth`.
 """
@@ -31,11 +31,11 @@ _SWITCH: Final = 0xFE
 _FAST_OK: Final = b"\x03"
 _FULL_REQUEST: Final = b"\x04"
 _MOST_PACKETS: Final = 20
-"""Of a login. MariaDB sends a switch for each way in that the account has."""
+"""The most packets of a login. MariaDB sends a switch for each plugin that the account has."""
 
 
 class Peer(Enum):
-    """What is known of who answers."""
+    """The trust in the peer that answers."""
 
     CLEAR = "clear text"
     ENCRYPTED = "TLS, its certificate unchecked"
@@ -43,11 +43,11 @@ class Peer(Enum):
 
 
 class LoginWithheld(RelayError):
-    """The peer asks for what it is not given. `what`: the plugin, as the peer named it."""
+    """The peer asks for what it must not get. `what` is the plugin, as the peer named it."""
 
 
 class PluginNotOffered(LoginWithheld):
-    """No client of ours takes part in this plugin, whoever asks."""
+    """Our clients do not take part in this plugin, whoever asks."""
 
 
 class PasswordWithheld(LoginWithheld):
@@ -60,16 +60,16 @@ class PasswordTooLong(LoginWithheld):
 
 @dataclass(frozen=True, slots=True)
 class LoginSecrets:
-    """server_key: the server's, from a file of ours; None: not known."""
+    """The secrets of a login. `server_key` is the server's, from a file of ours; None: not known."""
 
     password: str = field(repr=False)
     server_key: ServerKey | None = None
 
 
 class ClientLogin:
-    """One login. `first`, then `answer` for each packet of the peer until `is_over`.
+    """One login: call `first`, then `answer` for each packet of the peer until `is_over`.
 
-    peer: as it is when the login packet is sent. Errors that the peer sends are the caller's business.
+    `peer` is the trust in it when the login packet is sent. Errors that the peer sends are the caller's business.
     """
 
     def __init__(self, secrets: LoginSecrets, peer: Peer) -> None:
@@ -84,16 +84,16 @@ class ClientLogin:
         self.is_over = False
 
     def first(self, proposed: str, scramble: bytes) -> tuple[str, bytes]:
-        """Plugin and data of the login packet. proposed: by the greeting, "" by a server without plugins; scramble: its challenge.
+        """Return plugin and data of the login packet. `proposed` is the greeting's plugin, "" for none; `scramble` is its challenge.
 
-        Where the proposed plugin is none whose token may be sent unasked, native's goes: a server then switches to the account's.
+        If no token may be sent unasked for the proposed plugin, the token of native is sent: a server then switches to the account's.
         """
         self.plugin = proposed if proposed in _IN_LOGIN_PACKET else NATIVE
         self._scramble = scramble[:SCRAMBLE_BYTES]
         return self.plugin, self._token()
 
     def answer(self, packet: bytes) -> bytes | None:
-        """What is sent for this packet of the peer; None: nothing, it is read on, or `is_over`.
+        """Return the answer to this packet of the peer; None: there is none, and the next packet is read unless `is_over`.
 
         Raises: PluginNotOffered, PasswordWithheld, PasswordTooLong; Malformed for what cannot come here.
         """
@@ -113,7 +113,7 @@ class ClientLogin:
     def _switch(self, data: bytes) -> bytes:
         name, named, challenge = data.partition(b"\0")
         if not named:
-            raise PluginNotOffered(OLD)  # the way in of servers before 4.1
+            raise PluginNotOffered(OLD)  # the plugin of servers before 4.1
         self._full = False
         self.plugin = name.decode("ascii", "replace")
         if self.plugin == ED25519:
@@ -149,7 +149,7 @@ class ClientLogin:
         return native_token(self._password, self._scramble)
 
     def _whole_password(self) -> bytes:
-        """The password for a verified peer; over clear text its cipher for the server's known key; nobody else gets any.
+        """Return the password for a verified peer, or over clear text its cipher for the server's known key; no other peer gets any.
 
         Servers open an RSA cipher on connections without TLS only: over TLS they take the same bytes for the password.
         """

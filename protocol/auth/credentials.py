@@ -1,4 +1,4 @@
-"""What an account's secret is checked with: made from its password, or taken over from a server."""
+"""The values that an account's secret is checked with: made from its password, or taken over from a server."""
 
 import base64
 import re
@@ -11,19 +11,19 @@ from protocol.auth.ed25519 import ed25519_public_key
 from protocol.auth.native import native_hash
 
 _NATIVE: Final = re.compile(rb"\*[0-9A-Fa-f]{40}")
-# The rounds are hexadecimal thousands. Salts have neither zero bytes nor `$`, but any other control character.
+# The rounds are hexadecimal thousands. Salts contain neither zero bytes nor `$`, but any other control character.
 _SHA2: Final = re.compile(rb"\$A\$([0-9A-Fa-f]{3})\$([^\0$]{20})([./0-9A-Za-z]{43})", re.DOTALL)
 _ED25519: Final = re.compile(rb"[+/0-9A-Za-z]{43}")
 _ROUNDS_UNIT: Final = 1000
-# What servers can be set to: caching_sha2_password_digest_rounds.
+# The maximum of servers' caching_sha2_password_digest_rounds.
 _MAX_ROUNDS: Final = 4_095_000
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What each plugin checks against; None for a plugin that this account cannot log in with. Never shown.
+    """The values that each plugin checks against; None for a plugin that this account cannot log in with. Never shown.
 
-    `native`: 20 bytes, b"" for an empty password. `sha2`: 32 bytes, b"", or what a server stored. `ed25519`: 32 bytes.
+    `native` has 20 bytes, or b"" for an empty password. `sha2` has 32 bytes, b"", or a server's stored text. `ed25519` has 32 bytes.
     """
 
     native: bytes | None = field(default=None, repr=False)
@@ -32,12 +32,12 @@ class Credentials:
 
     @classmethod
     def from_password(cls, password: str) -> Self:
-        """For every plugin."""
+        """Make the values for every plugin."""
         return cls(native_hash(password), sha2_digest(password.encode()), ed25519_public_key(password))
 
     @classmethod
     def from_stored(cls, text: str) -> Self:
-        """For the one plugin whose stored text this is: as mysql.user shows it, or `0x` and its bytes in hexadecimal.
+        """Make the value for the one plugin whose stored text this is: as mysql.user shows it, or `0x` and its bytes in hexadecimal.
 
         Raises: ValueError, without the text, for what is none of the three.
         """
@@ -50,13 +50,13 @@ class Credentials:
             if 0 < rounds <= _MAX_ROUNDS:
                 return cls(sha2=StoredSha2(rounds, match[2], match[3]))
         if _ED25519.fullmatch(data):
-            # 43 characters are 32 bytes, whichever they are.
+            # 43 characters are always 32 bytes.
             return cls(ed25519=base64.b64decode(data + b"="))
         raise ValueError("not a stored hash of mysql_native_password, caching_sha2_password or client_ed25519")
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
-        """The plugins that can check it, the one first that most replicas know."""
+        """The plugins that can check it, with the one first that most replicas know."""
         has: tuple[tuple[Plugin, object], ...] = (
             (NATIVE, self.native),
             (CACHING_SHA2, self.sha2),

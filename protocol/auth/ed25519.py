@@ -26,12 +26,12 @@ _SIGNATURE_BYTES: Final = 64
 
 
 def ed25519_public_key(password: str) -> bytes:
-    """What a MariaDB account stores (as 43 characters of base64): 32 bytes."""
+    """Return the 32 bytes that a MariaDB account stores (as 43 characters of base64)."""
     return crypto_scalarmult_ed25519_base(hashlib.sha512(password.encode()).digest()[:32])
 
 
 def ed25519_signature(password: str, nonce: bytes) -> bytes:
-    """What a client answers, 64 bytes: its signature of the server's nonce."""
+    """Return a client's answer, 64 bytes: its signature of the server's nonce."""
     expanded = hashlib.sha512(password.encode()).digest()
     scalar = bytearray(expanded[:32])
     scalar[0] &= 248
@@ -45,18 +45,18 @@ def ed25519_signature(password: str, nonce: bytes) -> bytes:
 
 
 class Ed25519:
-    """One login by client_ed25519. `nonce`: 32 random bytes, sent by a switch request only."""
+    """One login by client_ed25519. `nonce` contains 32 random bytes, which are sent by a switch request only."""
 
     def __init__(self, public_key: bytes, nonce: bytes) -> None:
         self._public_key = public_key
         self._nonce = nonce
 
     def challenge(self) -> bytes:
-        """The nonce; clients refuse one with a zero byte behind it."""
+        """Return the nonce; clients refuse one that a zero byte follows."""
         return self._nonce
 
     def respond(self, data: bytes) -> Step:
-        """Checks the 64-byte signature. About 100 microseconds."""
+        """Check the 64-byte signature, which takes about 100 microseconds."""
         if len(data) != _SIGNATURE_BYTES:
             return REFUSED
         try:

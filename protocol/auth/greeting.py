@@ -1,4 +1,4 @@
-"""A server's first bytes, before anything is known of it: can they begin a MySQL greeting?"""
+"""The check of a server's first bytes, before anything is known of it: can they begin a MySQL greeting?"""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _OTHER_KINDS: Final = {
 
 
 def why_no_greeting(first: bytes) -> str | None:
-    """Why these cannot be the first bytes of a MySQL server; None: as far as they go, they can.
+    """Return why these cannot be the first bytes of a MySQL server; None: as far as they go, they can.
 
     Layout: size u24 | packet number u8, 0 | 10 and the greeting, or 0xFF and an error.
     Source: MySQL 9.x source docs, "Protocol::HandshakeV10".

@@ -1,6 +1,6 @@
 """The host part of an account: which addresses it is for, and which of several is the most specific.
 
-Names are never looked up: a resolver that is slow or lies would decide who logs in.
+Names are never looked up: a slow or lying resolver would decide who logs in.
 """
 
 import ipaddress
@@ -19,7 +19,7 @@ _MAX_PATTERN: Final = 255
 
 
 class _Kind(IntEnum):
-    """In the order in which servers look. Source: MySQL 8.0.23 and later, "Access Control, Stage 1"."""
+    """The kinds of patterns, in the order in which servers look. Source: MySQL 8.0.23 and later, "Access Control, Stage 1"."""
 
     ADDRESS = 0
     NETWORK = 1
@@ -29,7 +29,7 @@ class _Kind(IntEnum):
 
 
 def plain_address(text: str) -> IPAddress | None:
-    """The address of a peer; an IPv4 one mapped into IPv6 becomes IPv4 again. None for what is no address."""
+    """Return the address of a peer, with an IPv4 one mapped into IPv6 as IPv4; None if the text is no address."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
@@ -49,7 +49,7 @@ class HostPattern:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises: ValueError that says what is wrong with it."""
+        """Parse a pattern. Raises: ValueError that says what is wrong with it."""
         if text == _ANY:
             return cls(text, _Kind.ANY)
         if text.lower() == _LOOPBACK:
@@ -67,7 +67,7 @@ class HostPattern:
         return cls(text, _Kind.ADDRESS, (ipaddress.ip_network(address),))
 
     def matches(self, peer: IPAddress | None) -> bool:
-        """Whether a peer with this address is meant; as `plain_address` gives it."""
+        """Return whether the pattern includes a peer with this address, which comes from `plain_address`."""
         if self._kind is _Kind.ANY:
             return True
         if peer is None:
@@ -88,7 +88,7 @@ class HostPattern:
 
     @property
     def identity(self) -> str:
-        """The same for two ways to write the same hosts."""
+        """A key that is equal for two spellings of the same hosts."""
         return " ".join(map(str, self._networks)) or self.text.lower()
 
 

@@ -1,5 +1,6 @@
-"""One login, packet by packet: which plugin, what is sent, and the verdict. It has no packets' framing and no states of
-the connection; the machine in `source_side` has those."""
+"""One login, packet by packet: which plugin, what is sent, and the verdict. The framing of packets and the states of the connection
+are in the machine of `source_side`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from protocol.handshake import Login
 
 
 class Refusal(Enum):
-    """Why, for the operator's log. The client is told the same in every case but the last."""
+    """The reason, for the operator's log. The client gets the same answer in every case but the last."""
 
     UNKNOWN = "no account for this user and address"
     WRONG_PASSWORD = "wrong password"
@@ -41,7 +42,7 @@ class Refusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """The client is to use another plugin."""
+    """The client must use another plugin."""
 
     plugin: str
     challenge: bytes
@@ -49,14 +50,14 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """Data for the client's plugin, which answers."""
+    """The data for the client's plugin, which answers."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """`data`: for the client's plugin, before OK; empty for none."""
+    """The login is accepted. `data` is sent for the client's plugin, before OK; empty for none."""
 
     account: Account
     data: bytes
@@ -64,7 +65,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """`password_used`: whether the client showed one, for the error's text."""
+    """The login is refused. `password_used`: the client showed one, for the error's text."""
 
     reason: Refusal
     password_used: bool
@@ -74,9 +75,9 @@ Reply = Switch | More | Work | Accepted | Refused
 
 
 class LoginExchange:
-    """`begin`, then `respond` for each packet of the client; after a Work, `finish` with its result.
+    """One login: call `begin`, then `respond` for each packet of the client; after a Work, `finish` with its result.
 
-    `scramble`: the greeting's, made for `greeting_plugin`.
+    `scramble` is the greeting's, made for `greeting_plugin`.
     """
 
     def __init__(
@@ -102,12 +103,12 @@ class LoginExchange:
         self._channel = channel
         self._random_bytes = random_bytes
         self._authenticator: Authenticator | None = None
-        # What a client of MariaDB takes for the login's scramble, whatever its plugin was sent.
+        # MariaDB's clients take this for the login's scramble, whatever their plugin was sent.
         self._proven_with = scramble
         self._password_used = False
 
     def begin(self) -> Reply:
-        """Takes what the login packet carries, or asks for another plugin."""
+        """Take the data of the login packet, or ask for another plugin."""
         able = self._candidate.account.plugins
         # A client without plugins (MySQL 5.1) means the one it knows, and it computed with the greeting's scramble.
         proposed = self._login.plugin or NATIVE
@@ -122,32 +123,32 @@ class LoginExchange:
         return Switch(wanted, self._authenticator.challenge())
 
     def respond(self, data: bytes) -> Reply:
-        """Takes the client's next packet."""
+        """Take the client's next packet."""
         assert self._authenticator is not None, "begin() comes first"
         self._password_used = self._password_used or data not in (b"", b"\0")
         step = self._authenticator.respond(data)
         return self.finish(step) if isinstance(step, Step) else step
 
     def finish(self, step: Step) -> Reply:
-        """Takes the result of a Work."""
+        """Take the result of a Work."""
         if step.result is AuthResult.CONTINUE:
             return More(step.data)
         reason = self._refusal(step)
         return Accepted(self._candidate.account, step.data) if reason is None else self._refused(reason)
 
     def still_allowed(self, accounts: Accounts) -> bool:
-        """Whether the account is the same in `accounts`: a login that began before a change ends by the accounts of after it."""
+        """Return whether `accounts` contain the same account: a login that began before a change ends by the accounts after it."""
         if accounts is self._accounts:
             return True
         found = accounts.find(self.user, self._address)
         return found.known and found.account == self._candidate.account
 
     def changed(self) -> Refused:
-        """The verdict where it is not."""
+        """Return the refusal of a login whose account has changed."""
         return self._refused(Refusal.CHANGED)
 
     def proof(self) -> bytes:
-        """What goes into the OK of an accepted login, so that MariaDB trusts our certificate; b"" for nothing."""
+        """Return the text of the OK of an accepted login by which MariaDB trusts our certificate; b"" for none."""
         credentials = self._candidate.account.credentials
         stored = {NATIVE: credentials.native, ED25519: credentials.ed25519}.get(self.plugin)
         digest = self._channel.certificate_digest

@@ -1,4 +1,4 @@
-"""The RSA key pair by which a password travels over a clear connection in caching_sha2_password's full authentication."""
+"""The RSA key pair that protects a password on a clear connection in caching_sha2_password's full authentication."""
 
 from typing import Final, Self
 
@@ -9,12 +9,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 KEY_BITS: Final = 2048
 CIPHERTEXT_BYTES: Final = KEY_BITS // 8
-# What clients encrypt with; SHA-1 is no weakness in OAEP. Source: MySQL 9.x `sql-common/client_authentication.cc`.
+# The padding of clients; SHA-1 is no weakness in OAEP. Source: MySQL 9.x `sql-common/client_authentication.cc`.
 _PADDING: Final = padding.OAEP(mgf=padding.MGF1(hashes.SHA1()), algorithm=hashes.SHA1(), label=None)
 
 
 class RsaKey:
-    """A key pair. `new` takes a tenth of a second or several, `decrypt` a millisecond: both are for a thread."""
+    """A key pair. `new` takes a tenth of a second or several, `decrypt` a millisecond: both should be called in a thread."""
 
     def __init__(self, private_key: rsa.RSAPrivateKey) -> None:
         self._private_key = private_key
@@ -22,11 +22,11 @@ class RsaKey:
 
     @classmethod
     def new(cls) -> Self:
-        """Makes one of 2,048 bits, as servers do."""
+        """Make a key of 2,048 bits, as servers do."""
         return cls(rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS))
 
     def decrypt(self, ciphertext: bytes) -> bytes | None:
-        """What the client encrypted; None for what is not encrypted with this key."""
+        """Return the bytes that the client encrypted; None if they were not encrypted with this key."""
         try:
             return self._private_key.decrypt(ciphertext, _PADDING)
         except ValueError:
@@ -41,7 +41,7 @@ class ServerKey:
 
     @classmethod
     def from_pem(cls, data: bytes) -> Self:
-        """Raises: ValueError for what is no RSA key of 2,048 bits or more in PEM form."""
+        """Read a key. Raises: ValueError for what is no RSA key of 2,048 bits or more in PEM form."""
         try:
             key = load_pem_public_key(data)
         except (ValueError, UnsupportedAlgorithm):
@@ -53,7 +53,7 @@ class ServerKey:
         return cls(key)
 
     def encrypt(self, data: bytes, scramble: bytes) -> bytes | None:
-        """The cipher of `data` under the server's challenge; None: it is longer than a block. A millisecond."""
+        """Return the cipher of `data` under the server's challenge; None if it is longer than a block. It takes a millisecond."""
         mask = scramble * (len(data) // len(scramble) + 1)
         try:
             return self._public_key.encrypt(bytes(a ^ b for a, b in zip(data, mask, strict=False)), _PADDING)

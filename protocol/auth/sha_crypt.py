@@ -10,7 +10,7 @@ from typing import Final
 ENCODED_BYTES: Final = 43
 _DIGEST_BYTES: Final = 32
 _ALPHABET: Final = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-# The triple of digest bytes behind each four characters; the last two bytes give three characters.
+# The triple of digest bytes for each four characters; the last two bytes give three characters.
 _TRIPLES: Final = (
     (0, 10, 20), (21, 1, 11), (12, 22, 2), (3, 13, 23), (24, 4, 14),
     (15, 25, 5), (6, 16, 26), (27, 7, 17), (18, 28, 8), (9, 19, 29),
@@ -18,7 +18,7 @@ _TRIPLES: Final = (
 
 
 def sha256_crypt(password: bytes, salt: bytes, rounds: int) -> bytes:
-    """The 43 characters behind the salt. About 4 ms for 5,000 rounds; the time grows with the password's length."""
+    """Return the 43 characters after the salt. 5,000 rounds take about 4 ms; the time grows with the password's length."""
     return _encoded(_digest(password, salt, rounds))
 
 
@@ -32,7 +32,7 @@ def _digest(password: bytes, salt: bytes, rounds: int) -> bytes:
     digest = first.digest()
     from_password = _repeated(hashlib.sha256(password * len(password)).digest(), len(password))
     from_salt = _repeated(hashlib.sha256(salt * (16 + digest[0])).digest(), len(salt))
-    # What a round hashes besides the digest before it depends on its number modulo 2, 3 and 7 only.
+    # What a round hashes besides the digest before it depends only on its number modulo 2, 3 and 7.
     around = []
     for number in range(42):
         middle = (from_salt if number % 3 else b"") + (from_password if number % 7 else b"")
@@ -57,5 +57,5 @@ def _encoded(digest: bytes) -> bytes:
 
 
 def _characters(value: int, count: int) -> bytes:
-    """Six bits a character, the lowest first."""
+    """Return six bits a character, the lowest first."""
     return bytes(_ALPHABET[value >> 6 * place & 0x3F] for place in range(count))

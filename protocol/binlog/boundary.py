@@ -1,7 +1,7 @@
 """Boundary types of WL#4162 and the parser that checks their order.
 
-This is the readable form. The compiled kernel holds the same table; a test compares the two. The rules, with what servers
-write and why: docs/BOUNDARIES.md.
+This is the readable form. The compiled kernel contains the same table; a test compares the two. docs/BOUNDARIES.md has the rules,
+with the streams of servers and the reasons.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from protocol.kernel import codes
 
 
 class BoundaryType(IntEnum):
-    """Where an event stands in its transaction. Source: WL#4162 (5.7 design), D2."""
+    """The place of an event in its transaction. Source: WL#4162 (5.7 design), D2."""
 
     NOT_DEFINED = codes.NOT_DEFINED
     IGNORE = codes.IGNORE
@@ -59,7 +59,7 @@ TRANSITIONS: Final[dict[tuple[BoundaryType, BoundaryType], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An event whose boundary cannot follow the parser's state. `str()` gives WL#4162's text."""
+    """An event whose boundary cannot follow the parser's state. `str()` returns WL#4162's text."""
 
     from_type: BoundaryType
     to_type: BoundaryType
@@ -71,9 +71,8 @@ class Violation:
 class BoundaryParser:
     """The transaction boundary parser of WL#4162.
 
-    After an error it is reset to Not Defined. An event that can open from there (Self Contained, Start) does so at
-    once, so the group behind a cut one is whole; other events are wrong in silence until such an event comes
-    (one message per run of bad events).
+    After an error it is reset to Not Defined. An event that can open from there (Self Contained, Start) does so at once, so the group
+    after a cut one is whole; other events are wrong without a report until such an event comes (one message per run of bad events).
     """
 
     def __init__(self) -> None:
@@ -82,11 +81,11 @@ class BoundaryParser:
 
     @property
     def in_group(self) -> bool:
-        """Whether a transaction is open."""
+        """True if a transaction is open."""
         return self.state in (BoundaryType.START, BoundaryType.INSIDE)
 
     def feed(self, boundary: BoundaryType) -> Violation | None:
-        """Takes the next event's boundary; returns the violation to report, if there is one."""
+        """Take the next event's boundary; return the violation to report, if there is one."""
         if boundary in (BoundaryType.IGNORE, BoundaryType.NOT_DEFINED):
             return None
         if TRANSITIONS[self.state, boundary]:

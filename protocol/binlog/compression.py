@@ -1,4 +1,4 @@
-"""What MariaDB packs inside an event: the text of a Query_compressed, the rows of the compressed rows events."""
+"""MariaDB's compression inside an event: the text of a Query_compressed, the rows of the compressed rows events."""
 
 import zlib
 from typing import Final
@@ -7,23 +7,22 @@ from protocol.binlog.fields import Fields
 from protocol.errors import Malformed, ProtocolError, Truncated
 
 LONGEST_BYTES: Final = 1 << 30
-"""The longest event of any server: nothing that was packed into one had more."""
+"""The longest event of any server: no compressed one had more."""
 
 MOST_HELD_BYTES: Final = 256 << 20
-"""Of an event or a value, for readers that hold one at a time and nothing else."""
+"""The limit of an event or a value, for readers that keep one at a time and nothing else."""
 
 
 class TooLarge(ProtocolError):
-    """It says that it has more than is wanted of it, and was not unpacked: a megabyte may have a gigabyte in it."""
+    """The announced size is above the caller's limit, so it was not unpacked: a megabyte may contain a gigabyte."""
 
 
 def unpack_compressed(data: bytes | memoryview, most_bytes: int) -> bytes:
-    """What is packed in `data`: at most `most_bytes`.
+    """Return the unpacked `data`: at most `most_bytes`.
 
-    Layout: u8 (bit 7 set, bits 4-6 algorithm: 0 zlib, bits 0-2 size of the length) | length unpacked, big-endian |
-    zlib stream.
-    Raises: TooLarge, before it is unpacked; Truncated; Malformed for another algorithm, a broken stream, or a length that is not
-    the text's.
+    Layout: u8 (bit 7 set, bits 4-6 algorithm: 0 zlib, bits 0-2 size of the length) | length unpacked, big-endian | zlib stream.
+    Raises: TooLarge, before it is unpacked; Truncated; Malformed for another algorithm, a broken stream, or a length that is not the
+    text's.
     Source: MariaDB 11.8 `binlog_buf_uncompress`.
     """
     length, packed = _announced(data)
@@ -32,19 +31,19 @@ def unpack_compressed(data: bytes | memoryview, most_bytes: int) -> bytes:
 
 
 def unpack_beginning(data: bytes | memoryview, limit_bytes: int) -> bytes:
-    """The first `limit_bytes` of what is packed in `data`, which may have any length. Raises: as `unpack_compressed`."""
+    """Return the first `limit_bytes` of the unpacked `data`, which may have any length. Raises: as `unpack_compressed`."""
     length, packed = _announced(data)
     _check_length(length, LONGEST_BYTES)
     return _inflate(zlib.decompressobj(), packed, length, min(length, limit_bytes))
 
 
 def unpack_column(data: bytes, most_bytes: int) -> bytes:
-    """The value of a compressed column of MariaDB (VARCHAR COMPRESSED, TEXT COMPRESSED ...): at most `most_bytes`.
+    """Return the value of a compressed column of MariaDB (VARCHAR COMPRESSED, TEXT COMPRESSED ...): at most `most_bytes`.
 
-    Layout: nothing, for the empty value; or u8 (bits 4-7: 0 not compressed, 8 zlib; bit 3: no zlib header; bits 0-2 size of
-    the length), length unpacked, big-endian, stream; not compressed: the value follows.
-    Raises: TooLarge, before it is unpacked; Truncated; Malformed for another method, a broken stream, or a length that is not
-    the value's.
+    Layout: nothing, for the empty value; or u8 (bits 4-7: 0 not compressed, 8 zlib; bit 3: no zlib header; bits 0-2 size of the
+    length), length unpacked, big-endian, stream; not compressed: the value follows.
+    Raises: TooLarge, before it is unpacked; Truncated; Malformed for another method, a broken stream, or a length that is not the
+    value's.
     Source: MariaDB 11.8 `sql/field_comp.cc`.
     """
     if not data:
@@ -62,7 +61,7 @@ def unpack_column(data: bytes, most_bytes: int) -> bytes:
 
 
 def unpacked_column_bytes(data: bytes) -> int:
-    """How many bytes the value of a compressed column says that it has, before it is unpacked. Raises: Truncated."""
+    """Return the announced bytes of the value of a compressed column, without unpacking it. Raises: Truncated."""
     if not data:
         return 0
     if data[0] >> 4 == 0:
@@ -72,7 +71,7 @@ def unpacked_column_bytes(data: bytes) -> int:
 
 
 def _announced(data: bytes | memoryview) -> tuple[int, memoryview]:
-    """How many bytes are in `data`, as it says, and the stream. Raises: Truncated, Malformed."""
+    """Return the announced bytes of `data`, and the stream. Raises: Truncated, Malformed."""
     view = memoryview(data)
     if not len(view):
         raise Truncated("compressed data without a byte")
@@ -86,7 +85,7 @@ def _announced(data: bytes | memoryview) -> tuple[int, memoryview]:
 
 
 def _check_length(length: int, most_bytes: int) -> None:
-    """Raises: Malformed, TooLarge."""
+    """Check an announced length. Raises: Malformed, TooLarge."""
     if length > LONGEST_BYTES:
         raise Malformed(f"compressed data of {length} bytes; the longest of any server has {LONGEST_BYTES}")
     if length > most_bytes:
@@ -94,9 +93,9 @@ def _check_length(length: int, most_bytes: int) -> None:
 
 
 def _inflate(stream: "zlib._Decompress", packed: bytes | memoryview, length: int, wanted: int) -> bytes:
-    """The first `wanted` of the `length` bytes that are in `packed`. Raises: Truncated, Malformed."""
+    """Return the first `wanted` of the `length` bytes that are in `packed`. Raises: Truncated, Malformed."""
     try:
-        # one more than there should be: a length that says too little must not leave anything out
+        # one more than there should be: with too small a length nothing may be omitted
         unpacked = stream.decompress(packed, wanted + 1)
     except zlib.error as error:
         raise Malformed(f"compressed data that zlib cannot read ({error})") from None

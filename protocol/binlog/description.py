@@ -36,10 +36,10 @@ _Describe = Callable[[EventHeader, bytes, FormatDescription], str]
 
 
 def describe_event(header: EventHeader, body: bytes, format: FormatDescription) -> str:
-    """The essentials of one event: schema and statement, table, GTID, XID; "" for types that say nothing more.
+    """Return the essentials of one event: schema and statement, table, GTID, XID; "" for types without more content.
 
-    `body` is what follows the header, without the checksum (but all of it for Format_description). The tail of a long
-    body may be missing: only the head is read.
+    `body` is what follows the header, without the checksum (but all of it for Format_description). The tail of a long body may be
+    missing: only the head is read.
     Raises: Truncated, Malformed.
     """
     describe = _BY_TYPE.get(header.type)
@@ -154,7 +154,7 @@ def _file_block(header: EventHeader, body: bytes, format: FormatDescription) -> 
     block = decode_file_block(body)
     if header.type in (EventType.EXEC_LOAD, EventType.DELETE_FILE):
         return f"file {block.file_id}"
-    # Counted from the header: the caller may hold only the head of a long block.
+    # It is counted from the header: the caller may have only the head of a long block.
     return f"file {block.file_id}, {header.size - 19 - 4 - format.checksum_bytes} bytes"
 
 

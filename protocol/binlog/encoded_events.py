@@ -1,8 +1,8 @@
 """Events that a source makes for one replica and stores nowhere, and the patches of the one it sends twice.
 
-All numbers are little-endian. The common header: timestamp u32 | type u8 | server_id u32 | length u32 | end_log_pos u32 |
-flags u16. A checksum is CRC32 of all bytes before it, u32, at the end. What replicas make of these events:
-docs/PROTOCOL.md#positions-of-a-replica and docs/PROTOCOL.md#heartbeats.
+All numbers are little-endian. The common header: timestamp u32 | type u8 | server_id u32 | length u32 | end_log_pos u32 | flags u16.
+A checksum is CRC32 of all bytes before it, u32, at the end. docs/PROTOCOL.md#positions-of-a-replica and docs/PROTOCOL.md#heartbeats
+describe how replicas interpret these events.
 """
 
 import contextlib
@@ -42,17 +42,17 @@ def _event(kind: EventType, server_id: int, end_log_pos: int, flags: int, body: 
 
 
 def rotate_event(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
-    """The artificial Rotate that names the file and offset of what follows.
+    """Return the artificial Rotate that names the file and offset of the events that follow.
 
-    Body: offset u64 | file name. Timestamp and end_log_pos 0, flags 0x20. Source: MySQL 5.6 `rpl_master.cc
-    (fake_rotate_event)`. A CRC for a replica that expects none becomes part of the file name there.
+    Body: offset u64 | file name. Timestamp and end_log_pos 0, flags 0x20. Source: MySQL 5.6 `rpl_master.cc (fake_rotate_event)`. A
+    CRC for a replica that expects none becomes part of the file name there.
     """
     body = struct.pack("<Q", position.offset) + position.file.encode()
     return _event(EventType.ROTATE, server_id, 0, FLAG_ARTIFICIAL, body, with_checksum)
 
 
 def heartbeat_event(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
-    """A heartbeat, version 1: end_log_pos is the replica's position, the body its file name.
+    """Return a heartbeat, version 1: end_log_pos is the replica's position, the body its file name.
 
     `position.offset` must fit the wire's 32 bits (raises ValueError): a wrapped one would stop the replica.
     Source: MySQL 5.6 `rpl_master.cc (send_heartbeat_event)`.
@@ -63,7 +63,7 @@ def heartbeat_event(position: Position, server_id: int, *, with_checksum: bool) 
 
 
 def heartbeat_v2_event(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
-    """A heartbeat, version 2, whose position has 64 bits; for replicas that asked for it (MySQL 8.0.26 and newer).
+    """Return a heartbeat, version 2, whose position has 64 bits; for replicas that asked for it (MySQL 8.0.26 and newer).
 
     Body: (type packed, length packed, value)*: 1 file name, 2 position packed, 0 end. Source: MySQL 9.7
     `rpl_binlog_sender.cc (send_heartbeat_event_v2)`.
@@ -74,7 +74,7 @@ def heartbeat_v2_event(position: Position, server_id: int, *, with_checksum: boo
 
 
 def gtid_list_event(gtid_list: GtidList, offset: int, server_id: int, *, with_checksum: bool) -> bytes:
-    """An artificial Gtid_list: the newest group of each domain at `offset`, where something that a MariaDB replica has was passed over.
+    """Return an artificial Gtid_list: the newest group of each domain at `offset`, after a MariaDB replica's own groups were skipped.
 
     Flags 0x20, end_log_pos the offset (its low 32 bits). Checked on MariaDB 10.11.
     """
@@ -83,7 +83,7 @@ def gtid_list_event(gtid_list: GtidList, offset: int, server_id: int, *, with_ch
 
 
 def format_description_has_crc(event: bytes) -> bool:
-    """Whether this format description ends in a checksum, which it may whatever its algorithm."""
+    """Return whether this format description ends in a checksum, which it may for any algorithm."""
     version = event[SERVER_VERSION].split(b"\0", 1)[0].decode("latin-1")
     return has_checksum_field(version, len(event) - POST_LENGTHS_AT)
 
@@ -91,10 +91,10 @@ def format_description_has_crc(event: bytes) -> bool:
 def patch_format_description(
     event: bytes, *, mid_file: bool, strip_markers: bool, clear_created: bool = False
 ) -> bytes:
-    """The format description as it goes to one replica; its CRC32 is made right again.
+    """Return the format description for one replica, with its CRC32 corrected.
 
-    The in-use flag is cleared. `mid_file` (the stream goes on at an offset other than 4): end_log_pos 0, or the replica
-    would count its length; `created` 0, or the applier would roll back the transaction it is in. `clear_created`: only that.
+    The in-use flag is cleared. `mid_file` (the stream continues at an offset other than 4): end_log_pos 0, or the replica would count
+    its length; `created` 0, or the applier would roll back the transaction it is in. `clear_created`: only that.
     Raises: Truncated, Malformed if `event` is no whole format description.
     """
     if len(event) < POST_LENGTHS_AT:
@@ -116,10 +116,10 @@ def patch_format_description(
 
 
 def replica_position(tail: bytes, end: Position, *, with_checksum: bool) -> Position:
-    """Where a replica is that was sent a file up to `end`, whose last bytes are `tail` (256 are enough).
+    """Return the position of a replica that was sent a file up to `end`, whose last bytes are `tail` (256 are enough).
 
-    A Stop event is not counted by replicas: they stand before it. A Rotate moves them to the file it names. After any
-    other event they stand at `end`. Source: MySQL 5.6 `rpl_slave.cc (queue_event)`.
+    A Stop event is not counted by replicas: they are before it. A Rotate moves them to the file it names. After any other event they
+    are at `end`. Source: MySQL 5.6 `rpl_slave.cc (queue_event)`.
     """
     crc = CHECKSUM_SIZE if with_checksum else 0
     if _ends_with(tail, HEADER_SIZE + crc, EventType.STOP, end.offset, with_checksum):
@@ -132,9 +132,9 @@ def replica_position(tail: bytes, end: Position, *, with_checksum: bool) -> Posi
 
 
 def rotate_size(tail: bytes, end: Position, *, with_checksum: bool) -> int:
-    """Bytes of the Rotate that ends a file at `end`, `tail` being what is before that (256 are enough); 0: another event does."""
+    """Return the bytes of the Rotate that ends a file at `end`, after `tail` (256 bytes are enough); 0: it ends otherwise."""
     crc = CHECKSUM_SIZE if with_checksum else 0
-    # The next file's name is as long as this one's, but where the number gets a digit more.
+    # The next file's name is as long as this one's, unless the number gets a digit more.
     for name_bytes in (len(end.file.encode()), len(end.file.encode()) + 1):
         size = HEADER_SIZE + 8 + name_bytes + crc
         if _ends_with(tail, size, EventType.ROTATE, end.offset, with_checksum):
@@ -146,7 +146,7 @@ def rotate_size(tail: bytes, end: Position, *, with_checksum: bool) -> int:
 
 
 def _ends_with(tail: bytes, size: int, kind: EventType, end: int, with_checksum: bool) -> bool:
-    """Whether the last `size` bytes are an event of that type: its own length, its end_log_pos and its CRC32 agree."""
+    """Return whether the last `size` bytes are an event of that type: its own length, its end_log_pos and its CRC32 agree."""
     if len(tail) < size:
         return False
     event = tail[len(tail) - size :]

@@ -1,7 +1,7 @@
-"""An event as SHOW BINLOG EVENTS words it: the names in Event_type and the text in Info.
+"""An event in the words of SHOW BINLOG EVENTS: the names in Event_type and the text in Info.
 
-Compared with MySQL 5.6.24, 9.7.4 and MariaDB 10.11. Differences that are left: line breaks and control characters of a statement
-are escaped, what is very long is cut, and `/* xid=N */` behind the DDL of MySQL 8 and later is left out.
+Compared with MySQL 5.6.24, 9.7.4 and MariaDB 10.11. Remaining differences: line breaks and control characters of a statement are
+escaped, very long texts are cut, and `/* xid=N */` after the DDL of MySQL 8 and later is omitted.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ INFO_LIMIT_CHARACTERS: Final = 16384
 
 _SUPPRESS_USE: Final = 0x0008
 _ROWS_FLAGS: Final = {0x0001: "STMT_END_F", 0x0010: "USE_SQL_FOREIGN_KEY_F"}
-# Of the ids that clients send, those that are met in practice; a server has hundreds.
+# The commonest ids that clients send; a server has hundreds.
 _COLLATIONS: Final = {
     8: "latin1_swedish_ci",
     28: "gbk_chinese_ci",
@@ -66,16 +66,16 @@ _TYPE_NAMES: Final[dict[int, str]] = {
 
 
 def event_type_text(code: int) -> str:
-    """The event's name as SHOW BINLOG EVENTS spells it: `Format_desc`, `User var`; `Unknown` for a code without one."""
+    """Return the event's name in SHOW BINLOG EVENTS: `Format_desc`, `User var`; `Unknown` for a code without one."""
     name = _TYPE_NAMES.get(code) or event_type_name(code)
     return "Unknown" if name.startswith("Unknown") else name
 
 
 def event_info(header: EventHeader, body: bytes, format: FormatDescription) -> str:
-    """The text in Info: the statement, the table, the GTID; "" where servers say nothing.
+    """Return the text in Info: the statement, the table, the GTID; "" where servers write nothing.
 
-    `body` is what follows the header, without the checksum (but all of it for Format_description). The tail of a long
-    body may be missing: only the head is read.
+    `body` is what follows the header, without the checksum (but all of it for Format_description). The tail of a long body may be
+    missing: only the head is read.
     Raises: Truncated, Malformed.
     """
     describe = _BY_TYPE.get(header.type)
@@ -197,7 +197,7 @@ def _xa_prepare(_header: EventHeader, body: bytes, _format: FormatDescription) -
 
 def _file_block(header: EventHeader, body: bytes, format: FormatDescription) -> str:
     block = decode_file_block(body)
-    # Counted from the header: the caller may hold only the head of a long block.
+    # It is counted from the header: the caller may have only the head of a long block.
     size = header.size - HEADER_SIZE - 4 - (CHECKSUM_SIZE if format.checksum else 0)
     return f";file_id={block.file_id};block_len={size}"
 

@@ -7,7 +7,7 @@ from protocol.kernel import codes
 
 
 class EventType(IntEnum):
-    """Type code of a binlog event, byte 4 of its header.
+    """The type code of a binlog event, byte 4 of its header.
 
     Source: MySQL 9.7 `libs/mysql/binlog/event/binlog_event.h` (1-42), MariaDB 11.8 `sql/log_event.h` (160-171), 12.3 (172).
     """
@@ -76,5 +76,5 @@ _NAMES: Final[dict[int, str]] = {
 
 
 def event_type_name(code: int) -> str:
-    """The event's name as documentation writes it (`Format_description`), or `Unknown(99)`."""
+    """Return the event's name in the documentation (`Format_description`), or `Unknown(99)`."""
     return _NAMES.get(code) or f"Unknown({code})"

@@ -7,21 +7,21 @@ class Fields(Cursor):
     """Reads little-endian fields one after the other; every read raises Truncated where it would pass the end."""
 
     def u8(self) -> int:
-        """Unsigned, 1 byte."""
+        """Read an unsigned number of 1 byte."""
         return self.take(1)[0]
 
     def u16(self) -> int:
-        """Unsigned, 2 bytes."""
+        """Read an unsigned number of 2 bytes."""
         return int.from_bytes(self.take(2), "little")
 
     def u32(self) -> int:
-        """Unsigned, 4 bytes."""
+        """Read an unsigned number of 4 bytes."""
         return int.from_bytes(self.take(4), "little")
 
     def u64(self) -> int:
-        """Unsigned, 8 bytes."""
+        """Read an unsigned number of 8 bytes."""
         return int.from_bytes(self.take(8), "little")
 
     def i64(self) -> int:
-        """Signed, 8 bytes."""
+        """Read a signed number of 8 bytes."""
         return int.from_bytes(self.take(8), "little", signed=True)

@@ -1,4 +1,4 @@
-"""Format_description and its forerunner Start_v3: what the rest of the file looks like."""
+"""Format_description and its forerunner Start_v3: the layout of the rest of the file."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,8 +13,8 @@ from protocol.sql.server_version import version_numbers
 CHECKSUM_NONE: Final = 0
 CHECKSUM_CRC32: Final = 1
 
-# MySQL from this version on puts the checksum algorithm and four checksum bytes at the end of the event; so does every
-# MariaDB that has events of its own.
+# MySQL from this version on puts the checksum algorithm and four checksum bytes at the end of the event; so does every MariaDB that
+# has events of its own.
 _MYSQL_WITH_CHECKSUM: Final = (5, 6, 1)
 
 # Post-header lengths that Start_v3 implies, types 1 to 14.
@@ -24,10 +24,10 @@ _V3_POST_HEADERS: Final = bytes([56, 11, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0])
 
 @dataclass(frozen=True, slots=True)
 class FormatDescription:
-    """How a binlog's events are laid out.
+    """The layout of a binlog's events.
 
-    created: s since the epoch, 0 where the server cleared it. post_header_lengths[type - 1], bytes. checksum: 0 none,
-    1 CRC32, as written; has_checksum_field: the server is new enough to say.
+    `created` is in s since the epoch, 0 if the server cleared it. `post_header_lengths[type - 1]` are in bytes. `checksum` is as
+    written, 0 none, 1 CRC32; `has_checksum_field`: the server is new enough to write it.
     """
 
     binlog_version: int
@@ -45,35 +45,34 @@ class FormatDescription:
 
     @property
     def checksum_bytes(self) -> int:
-        """How many bytes of checksum end every event but this one."""
+        """The number of checksum bytes that end every event but this one."""
         return 4 if self.checksum == CHECKSUM_CRC32 else 0
 
     def post_header_length(self, event_type: int) -> int:
-        """Bytes of the fixed part of a body; 0 for types that the file does not list."""
+        """Return the bytes of the fixed part of a body; 0 for types that the file does not list."""
         return self.post_header_lengths[event_type - 1] if 0 < event_type <= len(self.post_header_lengths) else 0
 
 
 def is_of_mariadb(listed: int) -> bool:
-    """Whether a format description with so many bytes behind its header length is MariaDB's: it lists its own types.
+    """Return whether a format description with so many bytes after its header length is MariaDB's, which lists its own types.
 
-    Those begin at 160 (Annotate_rows, since MariaDB 5.3); MySQL's end below 50. The version says nothing: who starts
-    MariaDB may give it any (`--version`).
+    Those begin at 160 (Annotate_rows, since MariaDB 5.3); MySQL's end below 50. The version shows nothing: MariaDB may be started
+    with any (`--version`).
     """
     return listed >= EventType.ANNOTATE_ROWS
 
 
 def has_checksum_field(server_version: str, listed: int) -> bool:
-    """Whether a format description ends with algorithm u8 and checksum u32. `listed`: see `is_of_mariadb`."""
+    """Return whether a format description ends with algorithm u8 and checksum u32. For `listed` see `is_of_mariadb`."""
     return is_of_mariadb(listed) or version_numbers(server_version) >= _MYSQL_WITH_CHECKSUM
 
 
 def decode_format_description(body: bytes) -> FormatDescription:
-    """Decode a Format_description event; `body` is all of it behind the header, its checksum bytes included.
+    """Decode a Format_description event; `body` is all of it after the header, its checksum bytes included.
 
-    Layout: binlog_version u16 | server_version 50 bytes, zero padded | created u32 s | header_length u8 |
-    post-header length u8 for each type from 1 | from MySQL 5.6.1 and MariaDB 5.3 on: algorithm u8, checksum u32
-    (there even when the algorithm is 0).
-    Raises: Truncated; Malformed for a header length below 19 or a checksum algorithm nobody defined.
+    Layout: binlog_version u16 | server_version 50 bytes, zero padded | created u32 s | header_length u8 | post-header length u8 for
+    each type from 1 | from MySQL 5.6.1 and MariaDB 5.3 on: algorithm u8, checksum u32 (there even when the algorithm is 0).
+    Raises: Truncated; Malformed for a header length below 19 or an undefined checksum algorithm.
     """
     fields = Fields(body)
     binlog_version, server_version, created = _start_fields(fields)
@@ -105,9 +104,9 @@ def decode_start_v3(body: bytes) -> FormatDescription:
 
 
 def decode_first_event(event: bytes) -> tuple[EventHeader, FormatDescription]:
-    """Decode the event that a file begins with, a Format_description or a Start_v3; bytes behind it are left alone.
+    """Decode the event that a file begins with, a Format_description or a Start_v3; bytes after it are ignored.
 
-    Raises: Truncated where it is not all in `event`; Malformed, also where it is another event.
+    Raises: Truncated if it is not all in `event`; Malformed, also if it is another event.
     """
     header = decode_header(event)
     if header.type not in (EventType.FORMAT_DESCRIPTION, EventType.START_V3):

@@ -1,4 +1,4 @@
-"""Transaction_context and View_change: what MySQL group replication leaves in a binlog."""
+"""Transaction_context and View_change: the events of MySQL group replication in a binlog."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from protocol.binlog.fields import Fields
 
 @dataclass(frozen=True, slots=True)
 class TransactionContext:
-    """Who ran the transaction."""
+    """The member and session that ran the transaction."""
 
     server_uuid: str
     thread_id: int

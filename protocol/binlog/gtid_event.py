@@ -15,9 +15,9 @@ _ORIGINAL_FOLLOWS_VERSION: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Gtid:
-    """A transaction's identity and what MySQL says about it. Fields that the server's version does not write are None.
+    """A transaction's identity and other facts of MySQL. Fields that the server's version does not write are None.
 
-    Times in µs since the epoch, lengths in bytes, versions as 90704 for 9.7.4. `gno` is 0 in an Anonymous_gtid.
+    Times are in µs since the epoch, lengths in bytes, versions such as 90704 for 9.7.4. `gno` is 0 in an Anonymous_gtid.
     """
 
     flags: int
@@ -42,10 +42,10 @@ class Gtid:
 def decode_gtid(body: bytes) -> Gtid:
     """Decode a Gtid (33) or Anonymous_gtid (34) event.
 
-    Layout: flags u8 | uuid 16 | gno u64 | from 5.7: clock type u8 = 2, last_committed u64, sequence_number u64 |
-    from 8.0: immediate commit time u56 µs (bit 55: original time u56 follows), transaction length packed,
-    immediate server version u32 (bit 31: original version u32 follows) | from late 8.0, rarely: commit group ticket u64.
-    What follows is read while bytes remain, as servers do; trailing bytes of later versions are ignored.
+    Layout: flags u8 | uuid 16 | gno u64 | from 5.7: clock type u8 = 2, last_committed u64, sequence_number u64 | from 8.0: immediate
+    commit time u56 µs (bit 55: original time u56 follows), transaction length packed, immediate server version u32 (bit 31: original
+    version u32 follows) | from late 8.0, rarely: commit group ticket u64.
+    Fields are read while bytes remain, as by servers; trailing bytes of later versions are ignored.
     Raises: Truncated when a field is cut.
     """
     fields = Fields(body)
@@ -85,9 +85,9 @@ def decode_gtid(body: bytes) -> Gtid:
 
 
 def encode_gtid(gtid: Gtid) -> bytes:
-    """The body of a Gtid or Anonymous_gtid event, up to the first field that is None: that of the server's version.
+    """Encode the body of a Gtid or Anonymous_gtid event, up to the first field that is None: that of the server's version.
 
-    Original times and versions are written where they differ, as servers do.
+    Original times and versions are written if they differ, as by servers.
     """
     parts = [struct.pack("<B16sq", gtid.flags, gtid.uuid.bytes, gtid.gno)]
     if gtid.last_committed is None or gtid.sequence_number is None:

@@ -22,9 +22,9 @@ from protocol.kernel.gtid_head import TaggedFields
 
 
 def decode_gtid_tagged(body: bytes) -> Gtid:
-    """Decode a Gtid_tagged event; `TaggedFields` has the layout. A field that is missing has its default.
+    """Decode a Gtid_tagged event; `TaggedFields` has the layout. A missing field has its default.
 
-    Raises: Truncated; Malformed for a number that is no byte in the uuid.
+    Raises: Truncated; Malformed for a number in the uuid that is no byte.
     """
     uuid, tag, numbers = TaggedFields().read(body)
     last_committed = numbers.get(TAGGED_LAST_COMMITTED)
@@ -46,7 +46,7 @@ def decode_gtid_tagged(body: bytes) -> Gtid:
 
 
 def encode_gtid_tagged(gtid: Gtid) -> bytes:
-    """The body of a Gtid_tagged event; fields that are None, and originals that do not differ, are left out."""
+    """Encode the body of a Gtid_tagged event; fields that are None, and originals that do not differ, are omitted."""
     moved_time = gtid.original_commit_us != gtid.immediate_commit_us
     moved_version = gtid.original_server_version != gtid.immediate_server_version
     tag = gtid.tag.encode()
@@ -74,9 +74,9 @@ def encode_gtid_tagged(gtid: Gtid) -> bytes:
 
 
 def with_clock(body: bytes, last_committed: int, sequence_number: int) -> bytes:
-    """The body with these numbers of dependencies in place of its own; the rest of it stays, also what nobody knows here.
+    """Return the body with these numbers of dependencies instead of its own; the rest of it stays, also unknown fields.
 
-    One that has none of its own stays as it is. Raises: Truncated.
+    A body without such numbers stays as it is. Raises: Truncated.
     """
     fields = TaggedFields()
     numbers = {TAGGED_LAST_COMMITTED: last_committed, TAGGED_SEQUENCE_NUMBER: sequence_number}
@@ -107,7 +107,7 @@ def with_clock(body: bytes, last_committed: int, sequence_number: int) -> bytes:
 
 
 def _sized(version: int, content: bytes) -> bytes:
-    """A message: the size counts itself."""
+    """Return a message, whose size counts itself."""
     head = variable_unsigned(version)
     size = len(content) + len(head) + 1
     while size != len(content) + len(head) + len(variable_unsigned(size)):
@@ -116,7 +116,7 @@ def _sized(version: int, content: bytes) -> bytes:
 
 
 def variable_unsigned(value: int) -> bytes:
-    """`value` (0 to 2**64 - 1) in the fewest bytes that `TaggedFields.read_number` reads."""
+    """Encode `value` (0 to 2**64 - 1) in the fewest bytes that `TaggedFields.read_number` reads."""
     following = max(0, (value.bit_length() - 1) // 7)
     if following >= 8:
         return b"\xff" + value.to_bytes(8, "little")
@@ -124,10 +124,10 @@ def variable_unsigned(value: int) -> bytes:
 
 
 def variable_signed(value: int) -> bytes:
-    """`value` (64 bits, signed) with its sign in the lowest bit (zig-zag), as a number of variable length."""
+    """Encode `value` (64 bits, signed) with its sign in the lowest bit (zig-zag), as a number of variable length."""
     return variable_unsigned((value << 1) ^ (value >> 63))
 
 
 def signed(value: int) -> int:
-    """The signed number of which `value` is the zig-zag form."""
+    """Return the signed number of which `value` is the zig-zag form."""
     return (value >> 1) ^ -(value & 1)

@@ -26,7 +26,7 @@ class EventHeader:
 
     @property
     def name(self) -> str:
-        """The event type's name, `Unknown(n)` for a code nobody documented."""
+        """The event type's name, `Unknown(n)` for an undocumented code."""
         return event_type_name(self.type)
 
 

@@ -1,4 +1,4 @@
-"""Heartbeats: a source that has nothing to send says how far it is."""
+"""Heartbeats: a source that has nothing to send reports its position."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from protocol.binlog.fields import Fields
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The source's current file; `position` is None where the header's log_pos holds it."""
+    """The source's current file; `position` is None if it is in the header's log_pos."""
 
     file: str
     position: int | None

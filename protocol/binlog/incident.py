@@ -1,4 +1,4 @@
-"""Incident: the source says that something is missing from its binlog."""
+"""Incident: the source reports that something is missing from its binlog."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +18,7 @@ class Incident:
 
     @property
     def name(self) -> str:
-        """The kind as servers name it."""
+        """The kind, as servers name it."""
         return _NAMES[self.kind]
 
 

@@ -1,4 +1,4 @@
-"""Intvar: the auto-increment or LAST_INSERT_ID() value of the statement behind it."""
+"""Intvar: the auto-increment or LAST_INSERT_ID() value of the next statement."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ _NAMES: Final = {1: "LAST_INSERT_ID", 2: "INSERT_ID"}
 
 @dataclass(frozen=True, slots=True)
 class Intvar:
-    """Which of the two, and its value."""
+    """One of the two variables, and its value."""
 
     kind: int
     value: int

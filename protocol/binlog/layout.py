@@ -1,4 +1,4 @@
-"""Where things stand in a binlog and in the header of its events. The kernel's numbers are these (protocol/kernel/codes.py)."""
+"""Offsets and sizes in a binlog and in the header of its events. The kernel's numbers are these (protocol/kernel/codes.py)."""
 
 import struct
 from typing import Final
@@ -6,15 +6,15 @@ from typing import Final
 from protocol.kernel import codes
 
 MAGIC: Final = b"\xfebin"
-"""What a binlog starts with."""
+"""The first bytes of a binlog."""
 ENCRYPTED_MAGIC: Final = b"\xfdbin"
-"""What a binlog starts with that MySQL encrypted at rest."""
+"""The first bytes of a binlog that MySQL encrypted at rest."""
 FIRST_EVENT: Final = codes.FIRST_EVENT
-"""Offset of a file's first event, behind the magic."""
+"""The offset of a file's first event, after the magic."""
 HEADER_SIZE: Final = codes.HEADER_SIZE
-"""Bytes of an event's header."""
+"""The bytes of an event's header."""
 CHECKSUM_SIZE: Final = codes.CHECKSUM_SIZE
-"""Bytes of the CRC32 at an event's end, where events have one."""
+"""The bytes of the CRC32 at an event's end, where events have one."""
 
 HEADER: Final = struct.Struct("<IBIIIH")
 """timestamp u32 s | type u8 | server_id u32 | size u32 bytes | log_pos u32 | flags u16, all of them little-endian."""
@@ -24,7 +24,7 @@ SERVER_ID: Final = slice(codes.SERVER_ID_AT, codes.EVENT_SIZE_AT)
 LOG_POS: Final = slice(codes.LOG_POS_AT, codes.FLAGS_AT)
 FLAGS: Final = slice(codes.FLAGS_AT, HEADER_SIZE)
 OF_ONE_CONNECTION: Final = 0x0004
-"""In the flags: the statement used something that is of its connection alone, such as a temporary table, which may hide another."""
+"""The flag of a statement that used something of its connection alone, such as a temporary table, which may hide another."""
 
 # A format description, from its header on: version u16 | server version 50 bytes | created u32 | header length u8 | lengths.
 SERVER_VERSION: Final = slice(HEADER_SIZE + 2, HEADER_SIZE + 52)
@@ -33,11 +33,11 @@ POST_LENGTHS_AT: Final = HEADER_SIZE + codes.FORMAT_FIXED_SIZE
 
 
 def event_size(data: bytes | bytearray | memoryview, at: int = 0) -> int:
-    """The bytes that the event at `at` announces, its header included; 0 where `data` ends before it says so."""
+    """Return the announced bytes of the event at `at`, its header included; 0 if `data` ends before its size."""
     field = data[at + codes.EVENT_SIZE_AT : at + codes.LOG_POS_AT]
     return int.from_bytes(field, "little") if len(field) == codes.LOG_POS_AT - codes.EVENT_SIZE_AT else 0
 
 
 def is_event_size(size: int) -> bool:
-    """Whether an event can have so many bytes."""
+    """Return whether an event can have `size` bytes."""
     return HEADER_SIZE <= size <= codes.MAX_EVENT

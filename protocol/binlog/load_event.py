@@ -1,4 +1,4 @@
-"""Load, New_load and Create_file: LOAD DATA as MySQL 3.23 to 4.1 logged it."""
+"""Load, New_load and Create_file: LOAD DATA in the logs of MySQL 3.23 to 4.1."""
 
 from dataclasses import dataclass
 

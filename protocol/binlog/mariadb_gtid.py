@@ -16,7 +16,7 @@ DDL: Final = 0x20
 PREPARED_XA: Final = 0x40
 COMPLETED_XA: Final = 0x80
 _PLAIN_BYTES: Final = 19
-# Of the flags behind these: the group's ALTER TABLE has only begun, or was given up.
+# Later flags: the group's ALTER TABLE has only begun, or was abandoned.
 _START_ALTER: Final = 0x02
 _ROLLBACK_ALTER: Final = 0x08
 _GTID_EVENT: Final = EventType.MARIADB_GTID
@@ -45,25 +45,25 @@ class MariadbGtid:
 
     @property
     def is_standalone(self) -> bool:
-        """The group ends with its one statement, there is no COMMIT."""
+        """True if the group ends with its one statement, without a COMMIT."""
         return bool(self.flags & STANDALONE)
 
     def text(self, server_id: int) -> str:
-        """`domain-server-sequence`."""
+        """Return `domain-server-sequence`."""
         return f"{self.domain_id}-{server_id}-{self.sequence_number}"
 
     @property
     def flag_names(self) -> list[str]:
-        """The flags that say what kind of group it is."""
+        """The names of the flags for the kind of group."""
         return [name for bit, name in _FLAG_NAMES.items() if self.flags & bit]
 
 
 def decode_mariadb_gtid(body: bytes) -> MariadbGtid:
     """Decode MariaDB's Gtid event.
 
-    Layout: sequence_number u64 | domain_id u32 | flags u8 | with GROUP_COMMIT_ID: commit_id u64, else filler |
-    with PREPARED_XA or COMPLETED_XA: format u32, gtrid length u8, bqual length u8, data. Later fields and zeros that
-    versions since 10.6 add are ignored: parse by the flags, never by the length.
+    Layout: sequence_number u64 | domain_id u32 | flags u8 | with GROUP_COMMIT_ID: commit_id u64, else filler | with PREPARED_XA or
+    COMPLETED_XA: format u32, gtrid length u8, bqual length u8, data. Later fields and zeros that versions since 10.6 add are ignored:
+    parse by the flags, never by the length.
     Raises: Truncated.
     Source: MariaDB 11.8 `Gtid_log_event::Gtid_log_event`.
     """
@@ -78,9 +78,9 @@ def decode_mariadb_gtid(body: bytes) -> MariadbGtid:
 
 
 def encode_mariadb_gtid(gtid: MariadbGtid) -> bytes:
-    """The body of MariaDB's Gtid event as 10.0 writes it: without the fields that later versions add, 13 + 6 bytes plain.
+    """Encode the body of MariaDB's Gtid event like 10.0: without the fields that later versions add, 13 + 6 bytes plain.
 
-    Raises: ValueError where the flags announce a field that is None.
+    Raises: ValueError if the flags announce a field that is None.
     """
     body = struct.pack("<QIB", gtid.sequence_number, gtid.domain_id, gtid.flags)
     if gtid.flags & GROUP_COMMIT_ID:
@@ -96,10 +96,9 @@ def encode_mariadb_gtid(gtid: MariadbGtid) -> bytes:
 
 
 def says_alters_nothing(body: bytes) -> bool:
-    """Whether the ALTER TABLE of the group has only begun, or was given up (binlog_alter_two_phase). body: of its Gtid event, of which
-    `decode_mariadb_gtid` takes nothing more.
+    """Return whether the group's ALTER TABLE has only begun, or was abandoned (binlog_alter_two_phase). `body` is its Gtid event's.
 
-    Layout behind what that reads: flags u8, of which 0x01 is followed by a byte more (engines).
+    Layout after the fields of `decode_mariadb_gtid`: flags u8, of which 0x01 is followed by a byte more (engines).
     """
     flags = body[_FLAGS_AT] if len(body) > _FLAGS_AT else 0
     at = _FLAGS_AT + 1 + (8 if flags & GROUP_COMMIT_ID else 0)
@@ -109,9 +108,9 @@ def says_alters_nothing(body: bytes) -> bool:
 
 
 def alters_nothing(before: bytes, end: int) -> bool | None:
-    """Whether the Gtid event that `before` ends with, which ends at `end` in its file, says that its ALTER TABLE has only begun or
-    was given up (binlog_alter_two_phase): the table is then as it was. None: there is no such event.
+    """Return whether the ALTER TABLE of the Gtid event at the end of `before` has only begun or was abandoned (binlog_alter_two_phase).
 
+    The table is then unchanged. `end` is the event's end in its file. None: there is no such event.
     Source: MariaDB 10.11 `Gtid_log_event`, FL_START_ALTER_E1, FL_ROLLBACK_ALTER_E1.
     """
     for size in range(_LEAST_EVENT, min(_LONGEST_EVENT, len(before)) + 1):

@@ -16,7 +16,7 @@ from protocol.kernel.codes import (
     QUERY_STATUS_LENGTH_AT,
 )
 
-# A compressed statement may announce up to 4 GiB; whoever wants to read it says how much.
+# A compressed statement may announce up to 4 GiB; a reader that wants more chooses how much.
 TEXT_LIMIT_BYTES: Final = 1 << 20
 _HEAD: Final = struct.Struct("<IIBH")
 _HEAD_WITH_STATUS: Final = struct.Struct("<IIBHH")
@@ -26,8 +26,8 @@ _FILE_NAME_END: Final = slice(8, 12)
 class Query(NamedTuple):
     """A statement as the source ran it.
 
-    `schema` is UTF-8, `text` in the client's character set, which only the status variables tell (`status_variables.decode_status`).
-    `load`: of an Execute_load_query: file_id u32, start and end of the file's name in the text u32 u32, duplicates u8.
+    `schema` is UTF-8, `text` in the client's character set, which is in the status variables only (`status_variables.decode_status`).
+    `load` belongs to an Execute_load_query: file_id u32, start and end of the file's name in the text u32 u32, duplicates u8.
     """
 
     thread_id: int
@@ -40,18 +40,18 @@ class Query(NamedTuple):
 
     @property
     def file_id(self) -> int:
-        """Which file's blocks an Execute_load_query reads."""
+        """The number of the file whose blocks an Execute_load_query reads."""
         return int.from_bytes(self.load[:4], "little")
 
     def with_text(self, text: bytes) -> "Query":
-        """With another statement. Raises: Malformed where the place of the file's name in it would be another."""
+        """Return the query with another statement. Raises: Malformed if the place of the file's name in it would differ."""
         end = int.from_bytes(self.load[_FILE_NAME_END], "little")
         if text[:end] != self.text[:end]:
             raise Malformed("the part of LOAD DATA up to its file's name would change")
         return self._replace(text=text)
 
     def encode(self) -> bytes:
-        """The event's body, as MySQL 5.0 and later have it."""
+        """Encode the event's body, as in MySQL 5.0 and later."""
         head = _HEAD_WITH_STATUS.pack(
             self.thread_id, self.execution_time_s, len(self.schema), self.error_code, len(self.status_variables)
         )
@@ -59,14 +59,14 @@ class Query(NamedTuple):
 
 
 def query_post(event_type: int, post_length: int) -> int:
-    """Bytes of the fixed part, by what the format description says of the type; 0: nothing. At least those that are known."""
+    """Return the bytes of the fixed part from the format description, 0 if it is not listed; at least those that are known."""
     if event_type == EXECUTE_LOAD_QUERY_EVENT:
         return max(post_length, EXECUTE_LOAD_QUERY_POST)
     return post_length if post_length >= QUERY_POST_3 else QUERY_POST
 
 
 def text_at(body: bytes | memoryview, post: int) -> int:
-    """Where the statement begins in the body, whose fixed part has `post` bytes. Raises: Truncated."""
+    """Return where the statement begins in the body, whose fixed part has `post` bytes. Raises: Truncated."""
     try:
         at = post + body[QUERY_SCHEMA_LENGTH_AT] + 1
         if post >= QUERY_POST:
@@ -79,11 +79,11 @@ def text_at(body: bytes | memoryview, post: int) -> int:
 
 
 def read_query(event_type: int, body: bytes, post_length: int) -> Query:
-    """Decode a Query or Execute_load_query event, or a compressed Query whose text stays packed.
+    """Decode a Query or Execute_load_query event, or a compressed Query whose text stays compressed.
 
     Layout: thread_id u32 | execution_time u32 s | schema length u8 | error u16 | status length u16 (not in 4.x) | of an
     Execute_load_query: `Query.load` | status variables | schema, zero | text to the end of the body (not zero terminated).
-    `post_length`: as in `query_post`.
+    `post_length` is as in `query_post`.
     Raises: Truncated; Malformed when the byte after the schema is not zero.
     Source: MySQL 5.0-9.7 and MariaDB 5.5-11.8 `Query_log_event`.
     """
@@ -105,12 +105,12 @@ def read_query(event_type: int, body: bytes, post_length: int) -> Query:
 
 
 def decode_query(body: bytes, format: FormatDescription) -> Query:
-    """Decode a Query event: see `read_query`."""
+    """Decode a Query event with `read_query`."""
     return read_query(QUERY_EVENT, body, format.post_header_length(QUERY_EVENT))
 
 
 def decode_execute_load_query(body: bytes, format: FormatDescription) -> Query:
-    """Decode an Execute_load_query event: see `read_query`."""
+    """Decode an Execute_load_query event with `read_query`."""
     kind = EXECUTE_LOAD_QUERY_EVENT
     return read_query(kind, body, format.post_header_length(kind))
 
@@ -118,8 +118,8 @@ def decode_execute_load_query(body: bytes, format: FormatDescription) -> Query:
 def decode_query_compressed(body: bytes, format: FormatDescription, limit_bytes: int = TEXT_LIMIT_BYTES) -> Query:
     """Decode MariaDB's Query_compressed event; at most `limit_bytes` of the text are unpacked.
 
-    Layout: as Query, with the text replaced by: u8 (bit 7 set, bits 4-6 algorithm: 0 zlib, bits 0-2 size of the
-    length) | length of the text, big-endian | zlib stream.
+    Layout: as Query, with the text replaced by: u8 (bit 7 set, bits 4-6 algorithm: 0 zlib, bits 0-2 size of the length) | length of
+    the text, big-endian | zlib stream.
     Raises: Truncated; Malformed for another algorithm or a broken stream.
     Source: MariaDB 11.8 `query_event_uncompress`, `binlog_buf_uncompress`.
     """

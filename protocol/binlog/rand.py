@@ -1,4 +1,4 @@
-"""Rand: the seeds of RAND() for the statement behind it."""
+"""Rand: the seeds of RAND() for the next statement."""
 
 from dataclasses import dataclass
 

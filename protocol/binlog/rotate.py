@@ -1,4 +1,4 @@
-"""Rotate: where the stream goes on."""
+"""Rotate: the file and offset at which the stream continues."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,8 @@ class Rotate:
 def decode_rotate(body: bytes) -> Rotate:
     """Decode a Rotate event, stored or artificial.
 
-    Layout: position u64 | file name to the end of the body (checksum taken off).
-    Raises: Truncated; Malformed for an empty name. The name is not judged further here.
+    Layout: position u64 | file name to the end of the body (checksum removed).
+    Raises: Truncated; Malformed for an empty name. The name is not checked further here.
     """
     fields = Fields(body)
     position = fields.u64()

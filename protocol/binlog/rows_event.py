@@ -1,4 +1,4 @@
-"""Row events of every version: which table, and whether the statement ends here. Row values are not decoded."""
+"""Row events of every version: their table, and whether the statement ends there. Row values are not decoded."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -30,15 +30,15 @@ class RowsEvent:
 
     @property
     def ends_statement(self) -> bool:
-        """Whether it is the last row event of its statement (STMT_END_F)."""
+        """True if it is the last row event of its statement (STMT_END_F)."""
         return bool(self.flags & STATEMENT_END)
 
 
 def decode_rows_event(body: bytes, event_type: int, format: FormatDescription) -> RowsEvent:
     """Decode the head of a row event, a type of ROWS_EVENTS.
 
-    Layout: table_id u48 (u32 where the post header has 6 bytes) | flags u16 | where the post header has 10 bytes:
-    extra size u16 that counts itself, extra data | column count packed | bitmaps and rows (not read).
+    Layout: table_id u48 (u32 if the post header has 6 bytes) | flags u16 | if the post header has 10 bytes: extra size u16 that
+    counts itself, extra data | column count packed | bitmaps and rows (not read).
     Raises: Truncated; Malformed for an extra size below 2.
     """
     fields = Fields(body)

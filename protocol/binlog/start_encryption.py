@@ -1,4 +1,4 @@
-"""Start_encryption of MariaDB (164): in a file at rest, what follows is cipher text."""
+"""Start_encryption of MariaDB (164): the rest of a file at rest is cipher text."""
 
 from dataclasses import dataclass
 

@@ -13,8 +13,8 @@ _ESCAPES: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(0x7F, 
 
 
 def one_line(text: bytes, limit: int = TEXT_LIMIT_CHARACTERS) -> str:
-    """`text` as one printable line: control characters and bytes that are not UTF-8 escaped, cut after `limit`."""
-    # 4 bytes are the longest UTF-8 character; a statement may have a GiB, so cut before decoding.
+    """Return `text` as one printable line: control characters and bytes that are not UTF-8 escaped, cut after `limit`."""
+    # UTF-8 characters have at most 4 bytes; a statement may have a GiB, so it is cut before decoding.
     cut = len(text) > limit * 4
     line = (text[: limit * 4] if cut else text).decode("utf-8", "backslashreplace")
     if len(line) > limit:

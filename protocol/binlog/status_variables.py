@@ -1,7 +1,7 @@
-"""The status variables of a Query event: under what its statement ran.
+"""The status variables of a Query event: the settings under which its statement ran.
 
-Layout: code u8, value; one after the other, in the order of their codes. A reader that meets a code it does not know cannot
-read on: where the value ends is not said.
+Layout: code u8, value; one after the other, in the order of their codes. A reader stops at an unknown code, as the length of its
+value is not in the event.
 Source: MySQL 9.7 `libs/mysql/binlog/event/statement_events.h`; MariaDB 11.8 `sql/log_event.h`.
 """
 
@@ -27,11 +27,11 @@ MARIADB_COLLATIONS: Final = 131
 _OF_ALTER: Final = 0x0C
 
 _End = int | Callable[[bytes, int], int]
-"""Of a value: how many bytes it has; or where it stops in the status variables, by these and where it begins."""
+"""The end of a value: its length; or a function of the status variables and the value's start that returns its end."""
 
 
 def _text(status: bytes, at: int) -> int:
-    """Length u8, bytes."""
+    """Return the end of length u8, bytes."""
     return at + 1 + status[at]
 
 
@@ -44,7 +44,7 @@ def _two_texts(status: bytes, at: int) -> int:
 
 
 def _schemas(status: bytes, at: int) -> int:
-    """Count u8, names that end in zero; none where the count says that there were too many."""
+    """Return the end of count u8, names that end in zero; none if the count means that there were too many."""
     count = status[at]
     at += 1
     for _ in range(count if count <= codes.VARIABLE_MOST_SCHEMAS else 0):
@@ -53,12 +53,12 @@ def _schemas(status: bytes, at: int) -> int:
 
 
 def _gtid_flags(status: bytes, at: int) -> int:
-    """Flags u8; of an ALTER in two phases the sequence number u64 of its beginning."""
+    """Return the end of flags u8; in an ALTER in two phases also the sequence number u64 of its beginning."""
     return at + (9 if status[at] & _OF_ALTER else 1)
 
 
 def _collations(status: bytes, at: int) -> int:
-    """Count u8, pairs of numbers u16: a character set's compiled collation, and the one that it has."""
+    """Return the end of count u8, pairs of numbers u16: a character set's compiled collation, and its default one."""
     return at + 1 + 4 * status[at]
 
 
@@ -90,16 +90,16 @@ _ROWS: Final[tuple[tuple[int, str, _End, str], ...]] = (
     (MARIADB_GTID_FLAGS, "more flags of its GTID", _gtid_flags, "mariadb"),
     (MARIADB_COLLATIONS, "character_set_collations", _collations, "mariadb"),
 )
-"""Code, what it says (and which version was the first to write it), its value, who writes it."""
+"""Code, meaning (and the first version that wrote it), value, and the servers that write it."""
 _ALL: Final = {code: end for code, _says, end, _server in _ROWS}
 MYSQL: Final = {code: end for code, _says, end, server in _ROWS if server != "mariadb"}
-"""What MySQL writes."""
+"""The variables that MySQL writes."""
 MARIADB: Final = {code: end for code, _says, end, server in _ROWS if server != "mysql"}
-"""What MariaDB writes."""
+"""The variables that MariaDB writes."""
 
 
 class UnknownVariable(ProtocolError):
-    """A code that was not known when this was written: neither its value can be read nor what comes after it."""
+    """A code is unknown: neither its value nor the variables after it can be read."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"status variable {code}")
@@ -107,7 +107,7 @@ class UnknownVariable(ProtocolError):
 
 
 def decode_status(status: bytes, written: Mapping[int, _End] = MYSQL) -> dict[int, bytes]:
-    """The values by their codes, in the event's order. `written`: what the server writes, MYSQL or MARIADB.
+    """Return the values by their codes, in the event's order. `written` are the server's variables, MYSQL or MARIADB.
 
     Raises: Truncated; UnknownVariable.
     """
@@ -117,17 +117,17 @@ def decode_status(status: bytes, written: Mapping[int, _End] = MYSQL) -> dict[in
 
 
 def known_values(status: bytes) -> dict[int, bytes]:
-    """As `decode_status`, of any server, up to a variable that is not known or cut."""
+    """Return the values of any server's variables, up to one that is unknown or cut."""
     found: dict[int, bytes] = {}
     try:
         _walk(status, _ALL, found)
     except ProtocolError:
-        return found  # what is wanted is mostly in front of it
+        return found  # the wanted variable mostly precedes it
     return found
 
 
 def encode_status(values: Mapping[int, bytes]) -> bytes:
-    """The reverse of `decode_status`."""
+    """Encode the result of `decode_status`."""
     return b"".join([bytes((code,)) + value for code, value in values.items()])
 
 

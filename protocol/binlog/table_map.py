@@ -14,7 +14,7 @@ from protocol.wire import lenenc_bytes, lenenc_int
 _FLAGS_BYTES: Final = 2
 _LONGEST_NAME: Final = 64 * 4
 _PACKED: Final = 0xFB
-"""A length of so much has more bytes."""
+"""The least first byte of a length that has more bytes."""
 _WITHOUT_METADATA: Final = (
     codes.FIELD_DECIMAL, codes.FIELD_TINY, codes.FIELD_SHORT, codes.FIELD_LONG, codes.FIELD_NULL, codes.FIELD_TIMESTAMP,
     codes.FIELD_LONGLONG, codes.FIELD_INT24, codes.FIELD_DATE, codes.FIELD_TIME, codes.FIELD_DATETIME, codes.FIELD_YEAR,
@@ -37,11 +37,11 @@ _TWO_BYTES: Final = (
 METADATA_BYTES: Final[dict[int, int]] = (
     dict.fromkeys(_WITHOUT_METADATA, 0) | dict.fromkeys(_ONE_BYTE, 1) | dict.fromkeys(_TWO_BYTES, 2)
 )
-"""Column type -> how many bytes of metadata it has. After a type that is not here metadata cannot be read."""
+"""Bytes of metadata by column type. After another type metadata cannot be read."""
 
 
 class MetadataKind(IntEnum):
-    """Of a field of the optional metadata. Source: MySQL 9.7 `Table_map_event::Optional_metadata_field_type`; MariaDB 11.8."""
+    """The kind of a field of the optional metadata. Source: MySQL 9.7 `Table_map_event::Optional_metadata_field_type`; MariaDB 11.8."""
 
     SIGNEDNESS = 1
     DEFAULT_CHARSET = 2
@@ -57,7 +57,7 @@ class MetadataKind(IntEnum):
 
 
 class UnknownColumnType(ProtocolError):
-    """A type whose metadata have an unknown length. number: of the column, from 1."""
+    """A type's metadata have an unknown length. `number` is the column's, from 1."""
 
     def __init__(self, kind: int, number: int) -> None:
         super().__init__(f"column {number} of type {kind}")
@@ -66,14 +66,14 @@ class UnknownColumnType(ProtocolError):
 
 
 class MapColumn(NamedTuple):
-    """A column: its type and its metadata as they stand in the event; none where the event does not have them."""
+    """A column: its type and its metadata as in the event; empty if they are not in it."""
 
     type: int
     metadata: bytes = b""
 
     @property
     def real_type(self) -> int:
-        """The type, of ENUM and SET that one and not STRING, which they stand under."""
+        """The type, which for ENUM and SET is not the event's STRING."""
         if (
             self.type == codes.FIELD_STRING
             and self.metadata
@@ -84,7 +84,7 @@ class MapColumn(NamedTuple):
 
     @property
     def string_bytes(self) -> int:
-        """Of a STRING that is no ENUM or SET: the most bytes that a value has. Its upper two bits are inverted in the type."""
+        """The most bytes of a value of a STRING that is no ENUM or SET. The upper two bits are inverted in the type."""
         return self.metadata[1] | ((self.metadata[0] & 0x30) ^ 0x30) << 4
 
     @property
@@ -94,7 +94,7 @@ class MapColumn(NamedTuple):
 
     @property
     def arguments(self) -> tuple[int, int]:
-        """The metadata as the type has them: a length whole, a STRING's as the second of two; zeros where there are none."""
+        """The metadata in the form of the type: a length whole, a STRING's as the second of two; zeros if there are none."""
         if len(self.metadata) < 2 or self.type in _LENGTHS:
             return self.number, 0
         if self.type == codes.FIELD_STRING:
@@ -109,15 +109,15 @@ class MetadataField(NamedTuple):
     value: bytes
 
     def encode(self) -> bytes:
-        """As it stands in the event: kind u8 | length packed | value."""
+        """Encode the field: kind u8 | length packed | value."""
         return bytes((self.kind,)) + lenenc_bytes(self.value)
 
 
 @dataclass  # not frozen: there are many, and that costs
 class TableMap:
-    """Table id and names; `rest` is the body after them, which is decoded where somebody asks for the columns.
+    """The table id and names; `rest` is the body after them, which is decoded only when the columns are needed.
 
-    Raises of what is about columns: Truncated, Malformed.
+    Properties of the columns raise: Truncated, Malformed.
     """
 
     table_id: int
@@ -144,12 +144,12 @@ class TableMap:
 
     @property
     def types(self) -> bytes:
-        """A type code for each column, as it stands in the event."""
+        """A type code for each column, as in the event."""
         return self._parts()[0]
 
     @cached_property
     def columns(self) -> tuple[MapColumn, ...]:
-        """Each with its metadata. Those after a type that is not known have none, or others'."""
+        """The columns with their metadata. Those after an unknown type have none, or others'."""
         types, metadata, _nullable, _optional = self._parts()
         found = []
         at = 0
@@ -161,16 +161,16 @@ class TableMap:
 
     @property
     def nullable(self) -> bytes:
-        """Which columns may be NULL, a bit each."""
+        """A bit for each column that may be NULL."""
         return self._parts()[2]
 
     @property
     def optional(self) -> bytes:
-        """The optional metadata, as they stand in the event."""
+        """The optional metadata, as in the event."""
         return self._parts()[3]
 
     def optional_fields(self) -> Iterator[MetadataField]:
-        """The optional metadata in their order."""
+        """Yield the optional metadata in their order."""
         optional = self.optional
         at = 0
         while at < len(optional):
@@ -181,7 +181,7 @@ class TableMap:
             at = start + length
 
     def _parts(self) -> tuple[bytes, bytes, bytes, bytes]:
-        """Types; their metadata, which the first servers with Table_map did not write; nullable; optional."""
+        """Return types; their metadata, which the first servers with Table_map did not write; nullable; optional."""
         if self._found is None:
             rest = self.rest
             count, at = _packed(rest, 0)
@@ -195,7 +195,7 @@ class TableMap:
         return self._found
 
     def check_columns(self) -> None:
-        """Whether the columns are as servers of today write them. Raises: Truncated, Malformed; UnknownColumnType."""
+        """Check that the columns are as today's servers write them. Raises: Truncated, Malformed; UnknownColumnType."""
         types, metadata, nullable, _optional = self._parts()
         if not 0 < len(types) <= codes.MOST_COLUMNS:
             raise Malformed(f"a table of {len(types)} columns; servers have 1 to {codes.MOST_COLUMNS}")
@@ -211,29 +211,31 @@ class TableMap:
             raise Truncated(f"{len(types)} columns, whose metadata are cut")
 
     def with_columns(self, columns: Sequence[MapColumn], optional: bytes) -> "TableMap":
-        """With as many other columns, and other optional metadata."""
+        """Return the map with as many other columns, and other optional metadata."""
         types = bytes(column.type for column in columns)
         metadata = lenenc_bytes(b"".join(column.metadata for column in columns))
         return replace(self, rest=lenenc_int(len(types)) + types + metadata + self.nullable + optional)
 
     def encode(self) -> bytes:
-        """The event's body, with a table id of 6 bytes."""
+        """Encode the event's body, with a table id of 6 bytes."""
         names = lenenc_bytes(self.schema_bytes) + b"\0" + lenenc_bytes(self.table_bytes) + b"\0"
         return self.table_id.to_bytes(6, "little") + self.flags.to_bytes(_FLAGS_BYTES, "little") + names + self.rest
 
 
 def table_id_bytes(post_length: int) -> int:
-    """Of the table id in a Table_map or row event whose fixed part has `post_length` bytes: 4 before 5.1 was released."""
+    """Return the size of the table id in a Table_map or row event with a fixed part of `post_length` bytes: 4 before 5.1 was
+    released.
+    """
     return 4 if post_length == 6 else 6
 
 
 def decode_table_map(body: bytes, id_size: int = 6) -> TableMap:
-    """Decode a Table_map event. `id_size`: bytes of the table id, see `table_id_bytes`.
+    """Decode a Table_map event. `id_size` is the bytes of the table id, see `table_id_bytes`.
 
-    Layout: table id | flags u16 | schema length packed, schema, zero | table length packed, table, zero | number of columns
-    packed | a type u8 each | metadata length packed, metadata | nullable, a bit each | optional metadata: (kind u8, length packed,
-    value)*, in newer servers.
-    Raises: Truncated; Malformed where no zero is after a name. Of the columns only what they are asked for.
+    Layout: table id | flags u16 | schema length packed, schema, zero | table length packed, table, zero | number of columns packed |
+    a type u8 each | metadata length packed, metadata | nullable, a bit each | optional metadata: (kind u8, length packed, value)*, in
+    newer servers.
+    Raises: Truncated; Malformed if no zero follows a name. The columns are checked only when they are needed.
     Source: MySQL 9.7 `Table_map_event`, MariaDB 11.8 `Table_map_log_event`.
     """
     flags_end = id_size + _FLAGS_BYTES
@@ -244,7 +246,7 @@ def decode_table_map(body: bytes, id_size: int = 6) -> TableMap:
 
 
 def _name(body: bytes, at: int) -> tuple[bytes, int]:
-    """A name and what comes after its zero."""
+    """Return a name and the offset after its zero."""
     length, start = _packed(body, at)
     stop = start + length
     if stop >= len(body):
@@ -255,7 +257,7 @@ def _name(body: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _packed(data: bytes, at: int) -> tuple[int, int]:
-    """A packed number, and where it ends. Nearly all have one byte, which is fast here."""
+    """Return a packed number, and where it ends. Nearly all have one byte, which is fast here."""
     if at < len(data) and data[at] < _PACKED:
         return data[at], at + 1
     fields = Fields(data[at:])
@@ -263,7 +265,7 @@ def _packed(data: bytes, at: int) -> tuple[int, int]:
 
 
 def packed_texts(value: bytes, count: int, at: int = 0) -> tuple[list[bytes], int]:
-    """So many texts, each behind its packed length, from `at` on, and where they end. Raises: Truncated, Malformed."""
+    """Return `count` texts, each after its packed length, from `at` on, and where they end. Raises: Truncated, Malformed."""
     found = []
     for _ in range(count):
         length, start = _packed(value, at)
@@ -275,9 +277,9 @@ def packed_texts(value: bytes, count: int, at: int = 0) -> tuple[list[bytes], in
 
 
 def default_charset(value: bytes, count: int) -> tuple[int, list[tuple[int, int]]]:
-    """A value of DEFAULT_CHARSET or ENUM_AND_SET_DEFAULT_CHARSET, of `count` columns: the collation of most of them, and which
-    of them, from 0, have which other. Raises: Truncated, Malformed.
+    """Decode DEFAULT_CHARSET or ENUM_AND_SET_DEFAULT_CHARSET of `count` columns.
 
+    The result is the commonest collation, and the other columns, from 0, with their collations. Raises: Truncated, Malformed.
     Layout: the collation packed; then pairs: the column packed, its collation packed.
     """
     fields = Fields(value)

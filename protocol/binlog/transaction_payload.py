@@ -1,4 +1,4 @@
-"""Transaction_payload (40), MySQL 8.0.20 and later: a whole transaction behind its Gtid, packed into one event."""
+"""Transaction_payload (40), MySQL 8.0.20 and later: a whole transaction after its Gtid, compressed into one event."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ _COMPRESSION: Final = {0: "zstd", 255: "none"}
 
 @dataclass(frozen=True, slots=True)
 class TransactionPayload:
-    """Sizes in bytes; the payload starts `head_bytes` behind the body's start. The events inside are not unpacked."""
+    """The sizes, in bytes; the payload starts `head_bytes` after the body's start. The events inside are not unpacked."""
 
     payload_bytes: int
     compression: int
@@ -19,15 +19,15 @@ class TransactionPayload:
 
     @property
     def compression_name(self) -> str:
-        """The compression as people know it: `zstd`, `none` or the number."""
+        """The compression's usual name: `zstd`, `none` or the number."""
         return _COMPRESSION.get(self.compression, f"compression {self.compression}")
 
 
 def decode_transaction_payload(body: bytes) -> TransactionPayload:
     """Decode the head of a Transaction_payload event.
 
-    Layout: (type packed, length packed, value packed)*: 1 payload size, 2 compression, 3 uncompressed size, 0 end;
-    then the payload (not read). Unknown types are passed over. Raises: Truncated.
+    Layout: (type packed, length packed, value packed)*: 1 payload size, 2 compression, 3 uncompressed size, 0 end; then the payload
+    (not read). Unknown types are skipped. Raises: Truncated.
     """
     fields = Fields(body)
     numbers = {1: 0, 2: 255, 3: 0}

@@ -1,4 +1,4 @@
-"""User_var: a user variable that the statement behind it reads."""
+"""User_var: a user variable that the next statement reads."""
 
 import struct
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from protocol.errors import Malformed
 
 
 class UserVarType(IntEnum):
-    """Type of the value. Source: `Item_result`, the same in every server."""
+    """The type of the value. Source: `Item_result`, the same in every server."""
 
     STRING = 0
     REAL = 1

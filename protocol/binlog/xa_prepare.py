@@ -20,7 +20,7 @@ class Xid:
 
 @dataclass(frozen=True, slots=True)
 class XaPrepare:
-    """`one_phase`: XA COMMIT ... ONE PHASE, the transaction is over."""
+    """The end of the first phase. `one_phase`: XA COMMIT ... ONE PHASE, the transaction is over."""
 
     one_phase: bool
     xid: Xid

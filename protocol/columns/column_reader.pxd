@@ -35,7 +35,7 @@ cdef class ColumnReader:
     cdef bint was_open
     cdef int64_t group_start
     cdef bint in_group
-    # what is packed inside the event
+    # packed data inside the event
     cdef int opening
     cdef readonly int64_t open_start
     cdef readonly int64_t open_stop

@@ -1,11 +1,11 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""What all readers of the walker's table share: runs of events in, rows out, stops on the way.
+"""The common part of all readers of the walker's table: runs of events in, rows out, stops on the way.
 
-A reader's `walk` goes through the table without the GIL until its batch is full, room is lacking, or something inside an event
-is packed. Room is made here; for the rest its owner is asked by what `take` returns.
+A reader's `walk` goes through the table without the GIL until its batch is full, room is lacking, or an event contains packed data.
+Room is made here; `take` returns everything else as a question to its owner.
 
-Readers of events and statements are a ColumnReader; readers of transactions and rows are a GroupReader, for which events make
-groups: transactions, and what stands stray between them.
+Readers of events and statements are a ColumnReader; readers of transactions and rows are a GroupReader, for which events make groups:
+transactions, and stray events between them.
 """
 
 from array import array
@@ -22,7 +22,7 @@ if not cython.compiled:
 
 
 def whole_events(buf: Bytes, start: int, stop: int) -> int:
-    """Where the last event that is whole in buf[start:stop] ends; not before an event whose length cannot be.
+    """Return where the last whole event in buf[start:stop] ends; it precedes any event with an impossible length.
 
     Raises IndexError for a bad range.
     """
@@ -48,7 +48,7 @@ def chain_end(p: Bytes, start: int, stop: int) -> int:
 
 
 class Held:
-    """Room for what is held of a buffer, see `held_bytes`."""
+    """Room for a held buffer, see `held_bytes`."""
 
     def __init__(self) -> None:
         if not cython.compiled:
@@ -56,7 +56,7 @@ class Held:
 
 
 def event_finding(info: int, kind: int, flags: int) -> int:
-    """What is wrong with an event by the walker's word (`info`, see Ingest.set_table); 0: nothing."""
+    """Return the defect of an event from the walker's `info` (see Ingest.set_table); 0: none."""
     if info & INFO_BAD_CHECKSUM:
         return CHECKSUM_MISMATCH
     if info & INFO_VIOLATION:
@@ -71,13 +71,13 @@ def event_finding(info: int, kind: int, flags: int) -> int:
 
 
 def is_transaction(kind: int) -> bool:
-    """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
+    """Return whether a self-contained event of this kind is a transaction, and not a mark between two."""
     return not (kind == K_SELF or kind == K_ROTATE or kind == K_GTID_LIST or kind == K_MEMBER or kind == K_INCIDENT)
 
 
 class EventFacts:
-    """What the walker's table says of the event that is read. `position`, `end`: in the file. `time`: µs since 1970. `opens`: a
-    transaction begins with it, or is it. `finding`: what is wrong with it by the walker's word; 0: nothing.
+    """The facts of the current event in the walker's table. `position` and `end` are in the file, `time` is in µs since 1970. If it
+    `opens`, a transaction begins with it, or is it. `finding` is its defect according to the walker; 0: none.
     """
 
     def __init__(self) -> None:
@@ -89,14 +89,14 @@ class EventFacts:
 
 
 class ColumnReader:
-    """Takes events one by one: notes which transaction an event is in, then `take_event` is called until nothing stops it.
-    Types that are not in `takes` are only noted, but for events with which something is wrong.
+    """Takes events one by one: notes which transaction an event is in, then calls `take_event` until nothing stops it.
 
-    What is packed inside an event is asked for: buf[open_start:open_stop] is to be unpacked and given back with `opened`, or of
-    a payload with `opened_events` and at last `payload_done`; or with `not_opened`, where it cannot be had.
+    Events of types that are not in `takes` are only noted, unless they have a defect.
+    It asks for packed data in an event: buf[open_start:open_stop] must be unpacked and given back with `opened`, for a payload with
+    `opened_events` and at last `payload_done`; or with `not_opened`, if that is impossible.
 
-    `next_row`: where in the table it is. `pending`: a row is ready, and not written yet. `open`, `was_open`, `group_start`:
-    whether a transaction is open behind the event, whether the event is in one, and where it starts.
+    `next_row` is its place in the table. `pending`: a row is ready, and not written yet. `open`: a transaction is open after the
+    event, `was_open`: the event is in one, which starts at `group_start`.
     """
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class ColumnReader:
         self.open_start = self.open_stop = self.opened_at = 0
 
     def begin_file(self, post_lengths: bytes) -> None:
-        """Another file or another split of one. `post_lengths`: Ingest's."""
+        """Begin another file or another split of one. `post_lengths` are Ingest's."""
         for i in range(256):
             self.inference.post_length[i] = post_lengths[i] if i < len(post_lengths) else 0
         self.tables.begin_file(self.inference.post_length[TABLE_MAP_EVENT])
@@ -132,10 +132,10 @@ class ColumnReader:
     # ---- for the owner ----
 
     def take(self, buf: Bytes, base: int, table: "array[int]", count: int) -> int:
-        """Takes `count` rows of Ingest's `table`, whose events stand whole in `buf`, buf[0] being at `base` of the file.
+        """Take `count` rows of Ingest's `table`, whose whole events are in `buf`, where buf[0] is at `base` of the file.
 
-        DONE: all rows were taken. Otherwise call again with the same, after FULL with another batch begun, after OPEN_...
-        with what was asked for given back.
+        DONE: all rows were taken. Otherwise call again with the same, after FULL with another batch begun, after OPEN_... with the
+        answer given.
         """
         if count == 0:
             return DONE
@@ -157,21 +157,21 @@ class ColumnReader:
             let_go(self.buffer.view)
 
     def opened(self, data: bytes) -> None:
-        """What was asked for, unpacked."""
+        """Accept the unpacked data that was asked for."""
         self.opened_bytes = data
         self.opened_data = text_of(self.opened_bytes)
         self.opened_size = len(data)
         self.opening = ANSWERED
 
     def not_opened(self) -> None:
-        """What was asked for cannot be unpacked."""
+        """Note that the data that was asked for cannot be unpacked."""
         self.opening = NOT_ANSWERED
 
     def opened_events(self, buf: Bytes, start: int, stop: int) -> int:
-        """Takes the whole events at buf[start:stop] of the payload that was asked for; `opened_at` is where it stopped.
+        """Take the whole events at buf[start:stop] of the payload that was asked for; `opened_at` is where it stopped.
 
-        DONE: nothing that is an event is left; before `stop`, the payload is none. FULL, OPEN_TABLE: as `take`; call again
-        with `opened_at` as start.
+        DONE: no event is left; before `stop`, the payload is invalid. FULL, OPEN_TABLE: as in `take`; call again with `opened_at` as
+        start.
         """
         if start < 0 or stop < start or stop > len(buf):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
@@ -191,15 +191,15 @@ class ColumnReader:
             let_go(self.buffer.view)
 
     def payload_done(self) -> None:
-        """All events of the payload were given."""
+        """Note that all events of the payload were given."""
         self.opening = EVENT_DONE
 
     # ---- the walk ----
 
     def walk(self, p: Bytes, have: int, base: int, table: Numbers, count: int) -> int:
-        """Goes on in the table at `next_row`; what is left of the batch and of room ends it, and `count`.
+        """Continue in the table at `next_row` until `count`, or until the batch or the room is full.
 
-        An event that it stopped in is read again, but not entered again.
+        An event in which it stopped is read again, but not entered again.
         """
         while True:
             if self.pending:
@@ -262,7 +262,7 @@ class ColumnReader:
             self.next_row += 1
 
     def walk_opened(self, p: Bytes, start: int, stop: int) -> int:
-        """The events of a payload: they have no checksums, and no position of their own."""
+        """Walk the events of a payload: they have no checksums, and no position of their own."""
         while True:
             if self.pending:
                 status = self.flush()
@@ -283,32 +283,32 @@ class ColumnReader:
             self.opened_at = start
 
     def flush(self) -> int:
-        """Writes the row that is `pending`. FULL: another batch first; GROW."""
+        """Write the row that is `pending`. FULL: another batch is needed first; GROW."""
         return DONE
 
     def enter(self, position: int, server_id: int, info: int, opens: bool, finding: int) -> bool:
-        """Of a GroupReader: an event's first sight, while `event` is still the one before; False: the group before it has ended,
-        and its row must be written first.
+        """Enter an event of a GroupReader, while `event` is still the one before; False: the previous group has ended, and its row
+        must be written first.
         """
         return True
 
     def begin_group(self, position: int, server_id: int) -> None:
-        """A transaction or group begins with the event at `position`."""
+        """Begin a transaction or group with the event at `position`."""
 
     def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
-        """What the event in p[at:stop], without checksum and of type `t`, says. DONE, FULL, GROW or PLAN: again; or OPEN_..."""
+        """Take the event in p[at:stop], without checksum and of type `t`. DONE, FULL, GROW or PLAN: again; or OPEN_..."""
         return DONE
 
     def leave(self) -> None:
-        """The event, which is in a group, was taken."""
+        """Note that the event, which is in a group, was taken."""
 
     def resolve(self, status: int) -> bool:
-        """Does what a walk stopped for; False: its owner is asked about a table."""
+        """Provide what stopped a walk; False: the owner must answer about a table."""
         self.make_room()
         return True
 
     def make_room(self) -> None:
-        """Of what the last walk did not find room for."""
+        """Make the room that the last walk did not find."""
         if self.lacks_tables:
             self.tables.grow()
             self.lacks_tables = False
@@ -316,14 +316,14 @@ class ColumnReader:
     # ---- for readers ----
 
     def learn_map(self, p: Bytes, at: int, stop: int) -> int:
-        """The slot of the Table_map in p[at:stop]; MAP_MALFORMED; NO_ROOM: grow, and again."""
+        """Return the slot of the Table_map in p[at:stop]; MAP_MALFORMED; NO_ROOM: grow, and again."""
         slot = self.tables.take_map(p, at + HEADER_SIZE, stop)
         if slot == NO_ROOM:
             self.lacks_tables = True
         return slot
 
     def place(self, position: int, info: int, opens: bool) -> bool:
-        """Notes which transaction the event is in; whether it begins one."""
+        """Note which transaction the event is in, and return whether it begins one."""
         boundary = info & INFO_BOUNDARY
         self.was_open = self.open
         if opens:
@@ -338,10 +338,9 @@ class ColumnReader:
 
 
 class GroupReader(ColumnReader):
-    """A reader of groups. `in_group`: the event is in one; `stray`: which no transaction began.
+    """A reader of groups. `in_group`: the event is in one; `stray`: in one that no transaction began.
 
-    Events outside of transactions that can only be inside of one are a group; with `groups_findings` so is one with which
-    something is wrong.
+    Events outside of transactions that can only be inside of one are a group; with `groups_findings` so is an event with a defect.
     """
 
     def __init__(self) -> None:
@@ -351,12 +350,12 @@ class GroupReader(ColumnReader):
         self.groups_findings = False
 
     def begin_file(self, post_lengths: bytes) -> None:
-        """Another file or another split of one. `post_lengths`: Ingest's."""
+        """Begin another file or another split of one. `post_lengths` are Ingest's."""
         ColumnReader.begin_file(self, post_lengths)
         self.stray = False
 
     def finish(self) -> int:
-        """Nothing follows: an open transaction becomes a finding. DONE, or FULL as `take`."""
+        """End the input: an open transaction becomes a finding. DONE, or FULL as `take`."""
         if self.in_group:
             self.in_group = False
             self.end_group(not self.stray)
@@ -391,9 +390,9 @@ class GroupReader(ColumnReader):
             self.end_group(False)
 
     def end_group(self, unfinished: bool) -> None:
-        """The group has no more events; `unfinished`: it is a transaction, and none of them ended it."""
+        """End the group; `unfinished`: it is a transaction, and no event ended it."""
 
 
 def is_question(status: int) -> bool:
-    """Whether what is packed inside an event is asked for."""
+    """Return whether packed data inside an event is asked for."""
     return status == OPEN_ROWS or status == OPEN_QUERY or status == OPEN_PAYLOAD

@@ -1,9 +1,9 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""What a statement does, by its first word, and its digest text: the statement without literals, blanks and comments, so that
-equal work looks equal.
+"""The kind of a statement, by its first word, and its digest text, which is equal for equal work.
 
-Numbers and strings become ?, lists of them ..., a row or group that comes again behind a comma is left out. A date with
-zero parts stays to be seen, since servers differ over it. What stands in version comments is part of the statement.
+The digest text omits literals, blanks and comments. Numbers and strings become ?, lists of them ..., and a row or group that is
+repeated after a comma is omitted. A date with zero parts remains visible, since servers differ over it. The content of version
+comments is part of the statement.
 """
 
 import cython
@@ -17,7 +17,7 @@ if not cython.compiled:
 
 
 def starts_with(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
-    """Whether the text goes on with `word` (`count` lower-case letters), without case, and no letter behind it."""
+    """Return whether the text continues with `word` (`count` lower-case letters), in any case, and no letter follows it."""
     if end - at < count:
         return False
     for i in range(count):
@@ -33,9 +33,9 @@ def starts_with(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
 
 
 def changes_rows(p: Bytes, at: int, end: int) -> bool:
-    """Whether a statement is one that changes rows (INSERT, LOAD DATA, CALL …), and not DDL or administration.
+    """Return whether a statement changes rows (INSERT, LOAD DATA, CALL …), and is not DDL or administration.
 
-    Comments and brackets before the first word are passed over; what stands in /*! ... */ is read, for whatever servers it is.
+    Comments and brackets before the first word are skipped; the content of /*! ... */ is read, for any server.
     """
     at = first_word(p, at, end, True)
     while at < end and p[at] == 40:
@@ -58,12 +58,12 @@ def changes_rows(p: Bytes, at: int, end: int) -> bool:
 
 
 def is_word(c: int) -> bool:
-    """Whether the byte is part of an unquoted name: letters, digits, _, $, and all that is not ASCII."""
+    """Return whether the byte is part of an unquoted name: letters, digits, _, $, and all that is not ASCII."""
     return c >= 128 or 97 <= c <= 122 or 65 <= c <= 90 or 48 <= c <= 57 or c == 95 or c == 36
 
 
 def string_end(p: Bytes, at: int, stop: int, quote: int, plain_backslash: bool) -> int:
-    """Where a quoted text ends whose content begins at `at`: behind its closing quote, or at `stop`."""
+    """Return where a quoted text ends whose content begins at `at`: after its closing quote, or at `stop`."""
     while at < stop:
         c = p[at]
         if c == 92 and not plain_backslash:
@@ -79,7 +79,7 @@ def string_end(p: Bytes, at: int, stop: int, quote: int, plain_backslash: bool) 
 
 
 def comment_end(p: Bytes, at: int, stop: int) -> int:
-    """Where a comment ends whose content begins at `at`."""
+    """Return where a comment ends whose content begins at `at`."""
     while at + 1 < stop:
         if p[at] == 42 and p[at + 1] == 47:
             return at + 2
@@ -88,7 +88,7 @@ def comment_end(p: Bytes, at: int, stop: int) -> int:
 
 
 def zero_date(p: Bytes, at: int, stop: int) -> int:
-    """Of a string's content: 1: the date is 0000-00-00; 2: its month or its day is 0; 0: neither, or no date."""
+    """Return, for a string's content, 1: the date is 0000-00-00; 2: its month or its day is 0; 0: neither, or no date."""
     if stop - at < 10 or p[at + 4] != 45 or p[at + 7] != 45:
         return 0
     for i in range(10):
@@ -106,14 +106,14 @@ def zero_date(p: Bytes, at: int, stop: int) -> int:
 
 
 class StatementDigest:
-    """Writes digest texts. One statement at a time; nothing is kept between two."""
+    """Writes digest texts, one statement at a time; nothing is kept between two."""
 
     def __init__(self) -> None:
         if not cython.compiled:
             self.groups = [0] * DIGEST_DEPTH
 
     def of(self, text: bytes, ansi_quotes: bool = False, plain_backslash: bool = False) -> bytes:
-        """The digest text of a statement, as bytes."""
+        """Return the digest text of a statement, as bytes."""
         out = bytearray(len(text) + 1)
         end = self.write(text_of(text), 0, len(text), bytes_of(out), 0, ansi_quotes, plain_backslash)
         return bytes(out[:end])
@@ -121,7 +121,7 @@ class StatementDigest:
     def write(
         self, p: Bytes, at: int, stop: int, out: Writable, to: int, ansi_quotes: bool, plain_backslash: bool
     ) -> int:
-        """Writes the digest text of p[at:stop] to out[to:], which has room for as many bytes; returns where it ends."""
+        """Write the digest text of p[at:stop] to out[to:], which has room for as many bytes; return where it ends."""
         begin = to
         depth = 0
         blank = False
@@ -209,7 +209,7 @@ class StatementDigest:
         return to
 
     def is_version(self, p: Bytes, at: int, stop: int) -> bool:
-        """Whether a comment whose content begins at `at` is one that servers look into: /*! or /*M!."""
+        """Return whether a comment whose content begins at `at` is one that servers execute: /*! or /*M!."""
         if at < stop and p[at] == 77:
             at += 1
         return at < stop and p[at] == 33
@@ -219,7 +219,7 @@ class StatementDigest:
         return c == 120 or c == 98 or c == 110  # x b n
 
     def is_value(self, p: Bytes, at: int, end: int, stop: int) -> bool:
-        """Whether the word p[at:end], behind ( or a comma, is a whole value: NULL, DEFAULT, TRUE or FALSE."""
+        """Return whether the word p[at:end], after ( or a comma, is a whole value: NULL, DEFAULT, TRUE or FALSE."""
         n = end - at
         c = p[at] | 32
         if not (
@@ -232,7 +232,7 @@ class StatementDigest:
         return end < stop and (p[end] == 41 or p[end] == 44)
 
     def spells(self, p: Bytes, at: int, end: int) -> bool:
-        """Whether a word of 4, 5 or 7 letters is NULL, TRUE, FALSE or DEFAULT."""
+        """Return whether a word of 4, 5 or 7 letters is NULL, TRUE, FALSE or DEFAULT."""
         a = p[at] | 32
         b = p[at + 1] | 32
         c = p[at + 2] | 32
@@ -246,7 +246,7 @@ class StatementDigest:
         return a == 100 and b == 101 and c == 102 and d == 97
 
     def number_end(self, p: Bytes, at: int, stop: int) -> int:
-        """Where the number at `at` ends; also 0xff, and 1e-3."""
+        """Return where the number at `at` ends; also 0xff, and 1e-3."""
         hexadecimal = p[at] == 48 and at + 1 < stop and (p[at + 1] | 32) == 120
         while at < stop and (is_word(p[at]) or p[at] == 46):
             c = p[at]
@@ -257,7 +257,7 @@ class StatementDigest:
         return at
 
     def put_date(self, out: Writable, to: int, zero: int) -> int:
-        """Writes '0000-00-00', or for a date that is zero in part '2000-00-00'."""
+        """Write '0000-00-00', or '2000-00-00' for a date that is zero in part."""
         out[to] = 39
         for i in range(10):
             out[to + 1 + i] = 45 if i == 4 or i == 7 else 48
@@ -267,7 +267,7 @@ class StatementDigest:
         return to + 12
 
     def put_value(self, out: Writable, begin: int, to: int) -> int:
-        """Writes ?, or makes the value before the comma and this one a list."""
+        """Write ?, or combine the value before the comma and this one into a list."""
         if to - begin >= 2 and (out[to - 1] == 45 or out[to - 1] == 43):  # a sign, not an operator
             k = to - 2
             if out[k] == 32 and k > begin:
@@ -285,7 +285,7 @@ class StatementDigest:
         return to + 1
 
     def without_repetition(self, out: Writable, begin: int, opened: int, to: int) -> int:
-        """Takes the group out[opened:to] away where the same one stands before it and a comma."""
+        """Remove the group out[opened:to] if an equal one and a comma precede it; return the new end."""
         size = to - opened
         if opened - begin <= size or out[opened - 1] != 44:
             return to

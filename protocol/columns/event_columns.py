@@ -1,8 +1,8 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""Events as columns: what the kernel's walker found in a run becomes buffers as Apache Arrow lays them out.
+"""Events as columns: the events of a run that the kernel's walker found become buffers in the layout of Apache Arrow.
 
-`Ingest`, with a table and `detailed`, checks and infers; this adds what is inside events (schema and table), leaves out what
-a filter does not want, and fills only the columns that were asked for. No Python runs for an event.
+`Ingest`, with a table and `detailed`, checks and infers; this adds the content of events (schema and table), omits what a filter
+excludes, and fills only the requested columns. No Python runs for an event.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,7 +18,7 @@ if not cython.compiled:
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes
 
-# Column -> format of its values, "s": text with nulls, "n": i64 with nulls.
+# The format of each column's values, "s": text with nulls, "n": i64 with nulls.
 COLUMNS = {
     "position": "q",
     "end": "q",
@@ -40,7 +40,7 @@ COLUMNS = {
 
 
 class EventFilter:
-    """Which events are wanted, by what their header says; at first all of them."""
+    """The wanted events, by their headers; initially all."""
 
     def __init__(self) -> None:
         if not cython.compiled:
@@ -54,7 +54,7 @@ class EventFilter:
             self.types[i] = 1
 
     def wants(self, event: EventFacts, finding: int) -> bool:
-        """Whether the filter lets the event through, of which `finding` is told."""
+        """Return whether the filter includes the event with this `finding`."""
         return (
             (finding != 0 or not self.only_findings)
             and self.position_from <= event.position <= self.position_to
@@ -64,7 +64,7 @@ class EventFilter:
 
 
 class EventBatch(ColumnBatch):
-    """Rows of events; `columns` are those of COLUMNS that are wanted. `schema` and `table` are the last ones to be put in."""
+    """Rows of events; `columns` are the wanted ones of COLUMNS. `schema` and `table` are put in last."""
 
     def __init__(self, wanted: Collection[str], capacity: int) -> None:
         unknown = [name for name in wanted if name not in COLUMNS]
@@ -94,7 +94,7 @@ class EventBatch(ColumnBatch):
         self.begin()
 
     def begin(self) -> None:
-        """Another batch: fresh buffers."""
+        """Begin another batch with new buffers."""
         ColumnBatch.begin(self)
         self.position_out = self.i64("position")
         self.end_out = self.i64("end")
@@ -123,7 +123,7 @@ class EventBatch(ColumnBatch):
         )
 
     def put(self, event: EventFacts, finding: int) -> None:
-        """A row with what the table says of the event; the names are put in before, the transaction behind it."""
+        """Put a row with the table's facts of the event; the names are put in before, the transaction after it."""
         n = self.rows
         if self.has_position:
             self.position_out[n] = event.position
@@ -153,7 +153,7 @@ class EventBatch(ColumnBatch):
             self.findings += 1
 
     def put_transaction(self, start: int, ordinal: int) -> None:
-        """Of the same row: the transaction that the event is in."""
+        """Put the event's transaction into the same row."""
         n = self.rows
         if self.has_transaction:
             self.transaction_out[n] = start
@@ -163,7 +163,7 @@ class EventBatch(ColumnBatch):
             self.ordinal_valid[n >> 3] |= 1 << (n & 7)
 
     def put_names(self, tables: TableMaps, slot: int) -> None:
-        """Of the same row: the names of the table in the slot."""
+        """Put the names of the slot's table into the same row."""
         if self.has_schema:
             self.schema.put(
                 self.rows, tables.arena, tables.slots[slot + SLOT_SCHEMA], tables.slots[slot + SLOT_SCHEMA_LENGTH]
@@ -174,7 +174,7 @@ class EventBatch(ColumnBatch):
             )
 
     def put_schema(self, p: Bytes, at: int, length: int) -> None:
-        """Of the same row: a schema without a table; `at` < 0: not even that."""
+        """Put a schema without a table into the same row; `at` < 0: not even a schema."""
         if self.has_schema:
             if at >= 0:
                 self.schema.put(self.rows, p, at, length)
@@ -185,7 +185,7 @@ class EventBatch(ColumnBatch):
 
 
 class EventColumns(ColumnReader):
-    """Columns of the events that `take` is given, in `batch`. `wanted`: names of COLUMNS; `capacity`: rows of a batch."""
+    """Columns of the events that `take` gets, in `batch`. `wanted` are names of COLUMNS; `capacity` is the rows of a batch."""
 
     def __init__(self, wanted: Collection[str], capacity: int) -> None:
         ColumnReader.__init__(self)
@@ -196,47 +196,47 @@ class EventColumns(ColumnReader):
         self.begin_file(b"")
 
     def keep_all(self) -> None:
-        """No filter."""
+        """Remove the filter."""
         self.filter = EventFilter()
         self.keep_names(None, None)
 
     def keep_times(self, time_from: int, time_to: int) -> None:
-        """Only events with time_from <= time <= time_to, in µs since 1970."""
+        """Keep only events with time_from <= time <= time_to, in µs since 1970."""
         self.filter.time_from = max(time_from, -FAR)
         self.filter.time_to = min(time_to, FAR)
 
     def keep_positions(self, position_from: int, position_to: int) -> None:
-        """Only events that start in [position_from, position_to]."""
+        """Keep only events that start in [position_from, position_to]."""
         self.filter.position_from = max(position_from, 0)
         self.filter.position_to = min(position_to, FAR)
 
     def keep_types(self, types: Collection[int]) -> None:
-        """Only events of these type codes."""
+        """Keep only events of these type codes."""
         for i in range(256):
             self.filter.types[i] = i in types
         self.choose_types()
 
     def keep_names(self, schemas: Sequence[bytes] | None, tables: Sequence[bytes] | None) -> None:
-        """Only events of these schemas and tables; None: of any, and of none at all."""
+        """Keep only events of these schemas and tables; None: of any, and without one."""
         self.tables.set_names(schemas, tables)
         self.filters_names = schemas is not None or tables is not None
         self.needs_names = self.filters_names or self.batch.has_names
         self.choose_types()
 
     def keep_findings(self) -> None:
-        """Only events with which something is wrong."""
+        """Keep only events with a defect."""
         self.filter.only_findings = True
         self.choose_types()
 
     def choose_types(self) -> None:
-        """Only events that the filter may let through are taken, and Table_maps, since what they say is needed later."""
+        """Take only events that the filter may include, and Table_maps, since their content is needed later."""
         for i in range(256):
             self.takes[i] = self.filter.types[i] and not self.filter.only_findings
         if self.needs_names:
             self.takes[TABLE_MAP_EVENT] = True
 
     def begin_file(self, post_lengths: bytes, in_use: bool = False) -> None:
-        """Another file or another split of one. `post_lengths`: Ingest's; `in_use`: the file's first event has the flag."""
+        """Begin another file or another split of one. `post_lengths` are Ingest's; `in_use`: the file's first event has the flag."""
         ColumnReader.begin_file(self, post_lengths)
         self.in_use = in_use
         self.ordinal = 0
@@ -276,7 +276,7 @@ class EventColumns(ColumnReader):
         return DONE
 
     def find_names(self, p: Bytes, at: int, stop: int, t: int) -> int:
-        """The slot of the table that the event names, or -1; then `schema_at` is where the event names a schema, or -1."""
+        """Return the slot of the event's table, or -1; then `schema_at` is where the event names a schema, or -1."""
         if self.event.kind == K_ROWS:
             size = table_id_size(self.inference.post_length[t])
             if at + HEADER_SIZE + size <= stop:
@@ -293,7 +293,7 @@ class EventColumns(ColumnReader):
         return -1
 
     def wants_names(self, p: Bytes, slot: int) -> bool:
-        """Whether the filter lets the names of the event through, the table's in the slot or a schema alone."""
+        """Return whether the filter includes the names of the event: the table's in the slot, or a schema alone."""
         if slot >= 0:
             return self.tables.slots[slot + SLOT_WANTED] != 0
         if self.schema_at < 0 or self.tables.filters_tables:

@@ -22,7 +22,7 @@ class GtidText:
         self.length = 0
 
     def take(self, p: Bytes, at: int, stop: int, t: int) -> None:
-        """Writes the GTID that the event in p[at:stop], of type `t`, gives its transaction; an anonymous one has none."""
+        """Write the GTID that the event in p[at:stop], of type `t`, gives its transaction; an anonymous one has none."""
         self.length = 0
         if t == ANONYMOUS_GTID_EVENT or not self.head.take(p, at, stop - at, t):
             return
@@ -48,7 +48,7 @@ class GtidText:
             self.put_byte(58)
 
     def put_number(self, number: int, separator: int) -> None:
-        """The number, and what separates it from the next; 0: it is the last."""
+        """Write the number, and its separator from the next; 0: it is the last."""
         self.length = put_unsigned(self.text, self.length, number)
         if separator:
             self.put_byte(separator)

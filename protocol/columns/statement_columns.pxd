@@ -65,7 +65,7 @@ cdef class StatementColumns(ColumnReader):
     cdef StatementDigest digest
     # the filter
     cdef int64_t time_from, time_to
-    # where the stream stands
+    # the place in the stream
     cdef int seeds
 
     cpdef make_room(self)

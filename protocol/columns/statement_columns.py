@@ -1,8 +1,8 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """Statements as columns, one row each, or the Table_maps of a binlog, each of them once.
 
-Takes what `Ingest` found in a run, as `event_columns` does. What is compressed inside an event is asked for: `take` stops
-with OPEN_..., the owner unpacks and gives it back, and `take` goes on.
+It takes what `Ingest` found in a run, as `event_columns` does. It asks for compressed data in an event: `take` stops with OPEN_...,
+the owner unpacks the data and gives it back, and `take` continues.
 """
 
 from collections.abc import Collection
@@ -20,7 +20,7 @@ if not cython.compiled:
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes, load16, load32
 
-# Column -> format of its values, "s": text with nulls, "n": i64 with nulls.
+# The format of each column's values, "s": text with nulls, "n": i64 with nulls.
 COLUMNS = {
     "position": "q",
     "end": "q",
@@ -30,7 +30,7 @@ COLUMNS = {
     "type": "B",
     "thread_id": "n",
     "error_code": "n",
-    "sql_mode": "n",  # bits; none where the event does not tell
+    "sql_mode": "n",  # bits; none if it is not in the event
     "seeds": "B",
     "schema": "s",
     "table": "s",
@@ -44,7 +44,7 @@ _LONG_TEXTS = ("status_variables", "statement", "digest_text", "table_map")
 
 
 class StatementBatch(ColumnBatch):
-    """Rows of statements, or of Table_maps. Of long texts only those are made that are wanted."""
+    """Rows of statements, or of Table_maps. Only the wanted ones of the long texts are made."""
 
     def __init__(self, wanted: Collection[str], capacity: int) -> None:
         unknown = [name for name in wanted if name not in COLUMNS]
@@ -66,7 +66,7 @@ class StatementBatch(ColumnBatch):
         self.begin()
 
     def begin(self) -> None:
-        """Another batch: fresh buffers."""
+        """Begin another batch with new buffers."""
         ColumnBatch.begin(self)
         self.position_out = self.i64("position")
         self.end_out = self.i64("end")
@@ -91,7 +91,7 @@ class StatementBatch(ColumnBatch):
         )
 
     def has_room(self, count: int) -> bool:
-        """Whether a row fits whose longest text has `count` bytes; otherwise `make_room` makes it."""
+        """Return whether a row fits whose longest text has `count` bytes; otherwise `make_room` makes it fit."""
         if (
             self.schema.fits(LONGEST_NAME)
             and self.table.fits(LONGEST_NAME)
@@ -105,7 +105,7 @@ class StatementBatch(ColumnBatch):
         return False
 
     def make_room(self) -> None:
-        """Of what `has_room` did not find."""
+        """Make the room that `has_room` did not find."""
         if not self.lacks_bytes:
             return
         self.schema.grow(LONGEST_NAME)
@@ -120,10 +120,10 @@ class StatementBatch(ColumnBatch):
             self.map.grow(self.lacks_bytes)
         self.lacks_bytes = 0
 
-    # ---- parts of one row; the last makes the batch have it ----
+    # ---- parts of one row; the last completes it ----
 
     def put_event(self, event: EventFacts, t: int, seeds: int) -> None:
-        """Where it stands: of an event in a payload, where the payload does."""
+        """Put the event's place: for an event in a payload, the payload's."""
         n = self.rows
         self.position_out[n] = event.position
         self.end_out[n] = event.end
@@ -138,7 +138,7 @@ class StatementBatch(ColumnBatch):
         self.transaction_valid[n >> 3] |= 1 << (n & 7)
 
     def put_head(self, thread: int, error: int, mode: int) -> None:
-        """What a statement's event says before the text; `mode` < 0: it does not say."""
+        """Put the fields of a statement's event before the text; `mode` < 0: it is not in the event."""
         n = self.rows
         self.thread_out[n] = thread
         self.thread_valid[n >> 3] |= 1 << (n & 7)
@@ -153,14 +153,14 @@ class StatementBatch(ColumnBatch):
             self.status.put(self.rows, p, at, count)
 
     def skip_text(self) -> None:
-        """There is no statement."""
+        """Record that there is no statement."""
         if self.has_statement:
             self.statement.skip(self.rows)
         if self.has_digest:
             self.digest_text.skip(self.rows)
 
     def put_table(self, tables: TableMaps, slot: int) -> None:
-        """The names of the table in the slot."""
+        """Put the names of the slot's table."""
         self.schema.put(
             self.rows, tables.arena, tables.slots[slot + SLOT_SCHEMA], tables.slots[slot + SLOT_SCHEMA_LENGTH]
         )
@@ -179,7 +179,7 @@ class StatementBatch(ColumnBatch):
             self.map.skip(self.rows)
 
     def put_finding(self, finding: int) -> None:
-        """What is wrong with the row, which the batch has then."""
+        """Put the row's defect, which completes the row."""
         self.finding_out[self.rows] = finding
         if finding:
             self.findings += 1
@@ -187,9 +187,9 @@ class StatementBatch(ColumnBatch):
 
 
 class StatementColumns(ColumnReader):
-    """Rows of statements, or with `maps` of Table_maps, in `batch`. `wanted`: names of COLUMNS; `capacity`: rows of a batch.
+    """Rows of statements, or with `maps` of Table_maps, in `batch`. `wanted` are names of COLUMNS; `capacity` is the rows of a batch.
 
-    A Table_map is a row where its bytes are not those seen last for its number: once, or a few times, for a table.
+    A Table_map is a row if its bytes differ from the last ones for its number: once, or a few times, for a table.
     """
 
     def __init__(self, wanted: Collection[str], capacity: int, maps: bool = False) -> None:
@@ -209,17 +209,17 @@ class StatementColumns(ColumnReader):
         self.begin_file(b"")
 
     def keep_times(self, time_from: int, time_to: int) -> None:
-        """Only what has time_from <= time <= time_to, in µs since 1970."""
+        """Keep only rows with time_from <= time <= time_to, in µs since 1970."""
         self.time_from = max(time_from, -FAR)
         self.time_to = min(time_to, FAR)
 
     def begin_file(self, post_lengths: bytes) -> None:
-        """Another file or another split of one. `post_lengths`: Ingest's."""
+        """Begin another file or another split of one. `post_lengths` are Ingest's."""
         ColumnReader.begin_file(self, post_lengths)
         self.seeds = 0
 
     def make_room(self) -> None:
-        """Of what the last walk did not find room for."""
+        """Make the room that the last walk did not find."""
         ColumnReader.make_room(self)
         self.batch.make_room()
 
@@ -228,7 +228,7 @@ class StatementColumns(ColumnReader):
         self.tables.between_groups()
 
     def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
-        """The row of the event in p[at:stop], if it has one."""
+        """Take the event in p[at:stop], and write its row, if it has one."""
         if self.opening == NOT_ANSWERED:
             return self.put_statement(p, at, stop, t, PAYLOAD_UNREADABLE)
         if t == TRANSACTION_PAYLOAD_EVENT:
@@ -257,7 +257,7 @@ class StatementColumns(ColumnReader):
         return self.time_from <= self.event.time <= self.time_to
 
     def note_seed(self, p: Bytes, at: int, stop: int, t: int) -> None:
-        """What the next statement's replay needs; the number of an Intvar's kind is its bit."""
+        """Note a value that the next statement's replay needs; the number of an Intvar's kind is its bit."""
         if t == RAND_EVENT:
             self.seeds |= SEED_RAND
         elif t == USER_VAR_EVENT:
@@ -278,7 +278,7 @@ class StatementColumns(ColumnReader):
         self.batch.put_finding(finding)
 
     def put_statement(self, p: Bytes, at: int, stop: int, t: int, finding: int) -> int:
-        """The row of a statement; with `finding`, of what cannot be read."""
+        """Put the row of a statement; with `finding`, the row of one that cannot be read."""
         if self.batch.is_full():
             return FULL
         text = -1
@@ -318,7 +318,7 @@ class StatementColumns(ColumnReader):
         return DONE
 
     def put_text(self, p: Bytes, at: int, size: int, mode: int) -> None:
-        """The statement, and its digest text: of what changes rows; anything else is kept as it is."""
+        """Put the statement and its digest text, which is made of statements that change rows; others are kept as they are."""
         row = self.batch.rows
         if self.batch.has_statement:
             self.batch.statement.put(row, p, at, size)
@@ -339,7 +339,7 @@ class StatementColumns(ColumnReader):
         self.batch.digest_text.close(row, used)
 
     def take_map(self, p: Bytes, at: int, stop: int) -> int:
-        """The row of a Table_map that was not seen."""
+        """Take a new Table_map, and write its row."""
         if self.batch.is_full():
             return FULL
         if not self.batch.has_room(stop - at):
@@ -366,9 +366,9 @@ class StatementColumns(ColumnReader):
 
 
 def sql_mode(p: Bytes, at: int, end: int) -> int:
-    """The statement's sql_mode, which servers write among the first of the status variables, p[at:end].
+    """Return the statement's sql_mode, which servers write among the first of the status variables, p[at:end].
 
-    -1 without, or with one that no server has: its highest bit is set.
+    -1 without, or with an invalid one, whose highest bit is set.
     """
     if at + 5 <= end and p[at] == VARIABLE_FLAGS:
         at += 5

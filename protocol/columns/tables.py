@@ -1,9 +1,9 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""What Table_map events say about tables, kept while a binlog is read: names, and how wide the columns of a row are.
+"""The tables of Table_map events, kept while a binlog is read: their names, and the widths of a row's columns.
 
-Servers write a Table_map before every statement's rows, mostly with the same bytes as the one before for that table id.
-So a map is remembered by its bytes: the same bytes again cost one comparison. Rows carry no count and no lengths: how many
-a rows event holds is found by walking them, column by column, which the widths are for.
+Servers write a Table_map before every statement's rows, mostly with the same bytes as the one before for that table id. So a map is
+remembered by its bytes: the same bytes again cost one comparison. Rows have no count and no lengths: the number of rows in an event
+is found by walking them, column by column, for which the widths are needed.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ if not cython.compiled:
 
 
 def inserts_rows(t: int) -> bool:
-    """Write_rows in any form."""
+    """Return whether it is Write_rows in any form."""
     return (
         t == WRITE_ROWS_V1_EVENT
         or t == WRITE_ROWS_EVENT
@@ -41,7 +41,7 @@ def inserts_rows(t: int) -> bool:
 
 
 def updates_rows(t: int) -> bool:
-    """Update_rows in any form: each row has two images."""
+    """Return whether it is Update_rows in any form: each row has two images."""
     return (
         t == UPDATE_ROWS_V1_EVENT
         or t == UPDATE_ROWS_EVENT
@@ -52,12 +52,12 @@ def updates_rows(t: int) -> bool:
 
 
 def is_packed(t: int) -> bool:
-    """MariaDB's: the rows are compressed."""
+    """Return whether it is MariaDB's event with compressed rows."""
     return t >= WRITE_ROWS_COMPRESSED_V1_EVENT
 
 
 def has_extra_data(t: int) -> bool:
-    """V2: two bytes of the post-header are the length of what stands behind it."""
+    """Return whether it is V2: two bytes of the post-header are the length of the data after them."""
     return (
         WRITE_ROWS_EVENT <= t <= DELETE_ROWS_EVENT
         or t == PARTIAL_UPDATE_ROWS_EVENT
@@ -66,12 +66,12 @@ def has_extra_data(t: int) -> bool:
 
 
 def table_id_size(post: int) -> int:
-    """Bytes of the table id in an event whose post-header has `post` bytes: 4 before 5.1 was released."""
+    """Return the bytes of the table id in an event whose post-header has `post` bytes: 4 before 5.1 was released."""
     return 4 if post == 6 else 6
 
 
 def table_id(p: Bytes, at: int, size: int) -> int:
-    """The table id of `size` bytes at `at`."""
+    """Return the table id of `size` bytes at `at`."""
     low = load32(p, at)
     if size == 4:
         return low
@@ -80,7 +80,7 @@ def table_id(p: Bytes, at: int, size: int) -> int:
 
 
 def same_bytes(p: Bytes, at: int, q: Bytes, start: int, count: int) -> bool:
-    """Whether p[at:at + count] and q[start:start + count] are equal."""
+    """Return whether p[at:at + count] and q[start:start + count] are equal."""
     i = 0
     while i + 8 <= count:
         if load64(p, at + i) != load64(q, start + i):
@@ -94,7 +94,7 @@ def same_bytes(p: Bytes, at: int, q: Bytes, start: int, count: int) -> bool:
 
 
 class ImageColumns:
-    """Which of a table's columns the images of a rows event have: of the `width` bits at bits[at:], `present` are set."""
+    """The columns in the images of a rows event: of the `width` bits at bits[at:], `present` are set."""
 
     def __init__(self) -> None:
         self.bits: Bytes = b""
@@ -103,7 +103,7 @@ class ImageColumns:
         self.present = 0
 
     def take(self, bits: Bytes, at: int, width: int) -> None:
-        """Other images."""
+        """Take the columns of other images."""
         self.bits = bits
         self.at = at
         self.width = width
@@ -114,10 +114,10 @@ class ImageColumns:
 
 
 class TableMaps:
-    """The tables that the stream has named so far, by table id. Names and widths stand in one arena.
+    """The tables that the stream has named so far, by table id. Names and widths are in one arena.
 
-    Of the rows event that was read last, `row_slot` is its table's slot (-1: never named), `before` and `after` are the
-    columns of its images; one that has a single image has them in both.
+    For the last rows event, `row_slot` is its table's slot (-1: never named), `before` and `after` are the columns of its images; an
+    event with a single image has it in both.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class TableMaps:
         self.forget()
 
     def begin_file(self, post: int) -> None:
-        """Another file, whose Table_maps have a post-header of `post` bytes."""
+        """Begin another file, whose Table_maps have a post-header of `post` bytes."""
         self.id_size = table_id_size(post)
         self.forget()
 
@@ -146,14 +146,14 @@ class TableMaps:
         self.arena = bytes_of(self.arena_bytes)
 
     def forget(self) -> None:
-        """Forgets all tables."""
+        """Forget all tables."""
         for i in range(self.slot_count):
             self.slots[i * SLOT_SIZE] = SLOT_FREE
         self.used = 0
         self.arena_used = 0
 
     def grow(self) -> None:
-        """Makes the room that a Table_map did not find; what is known is kept, slots move."""
+        """Make the room that a Table_map did not find; known tables are kept, slots move."""
         slots = memoryview(self.slot_bytes).cast("q")
         arena = bytes(self.arena_bytes[: self.arena_used])
         if self.used * 2 >= self.slot_count:
@@ -171,7 +171,7 @@ class TableMaps:
                 self.used += 1
 
     def set_names(self, schemas: Sequence[bytes] | None, tables: Sequence[bytes] | None) -> None:
-        """Schemas and tables that a filter wants; None: all. For the maps that come from now on."""
+        """Set the schemas and tables that a filter includes, for the maps that come from now on; None: all."""
         self.filters_schemas = schemas is not None
         self.filters_tables = tables is not None
         self.schema_names = packed_names(schemas)
@@ -182,11 +182,11 @@ class TableMaps:
         self.tables_size = len(self.table_names)
 
     def schema_wanted(self, p: Bytes, at: int, length: int) -> bool:
-        """Whether the schema filter lets these bytes through."""
+        """Return whether the schema filter includes these bytes."""
         return not self.filters_schemas or self.among(self.wanted_schemas, self.schemas_size, p, at, length)
 
     def table_wanted(self, p: Bytes, at: int, length: int) -> bool:
-        """Whether the table filter lets these bytes through."""
+        """Return whether the table filter includes these bytes."""
         return not self.filters_tables or self.among(self.wanted_tables, self.tables_size, p, at, length)
 
     def among(self, names: Bytes, size: int, p: Bytes, at: int, length: int) -> bool:
@@ -198,7 +198,7 @@ class TableMaps:
         return False
 
     def free_slot(self, number: int) -> int:
-        """Where the slot of this table id is, or would be."""
+        """Return where the slot of this table id is, or would be."""
         mask = self.slot_count - 1
         i = number & mask  # servers count them up
         while self.slots[i * SLOT_SIZE] != SLOT_FREE and self.slots[i * SLOT_SIZE] != number:
@@ -206,19 +206,19 @@ class TableMaps:
         return i * SLOT_SIZE
 
     def find(self, number: int) -> int:
-        """Where the slot of this table id is in `slots`; -1: never named."""
+        """Return where the slot of this table id is in `slots`; -1: never named."""
         i = self.free_slot(number)
         return i if self.slots[i] == number else -1
 
     def between_groups(self) -> None:
-        """No transaction is open, so nothing needs the maps that were seen. Of too many, all are forgotten: ids of temporary
+        """Note that no transaction is open, so nothing needs earlier maps. If there are too many, all are forgotten: ids of temporary
         tables never come back.
         """
         if self.used > MOST_SLOTS or self.arena_used > MOST_MAP_BYTES:
             self.forget()
 
     def read_packed(self, p: Bytes, end: int) -> int:
-        """The packed number at `cursor`, which moves behind it; -1: cut, or none."""
+        """Return the packed number at `cursor`, which moves past it; -1: cut, or none."""
         if self.cursor >= end:
             return -1
         first = p[self.cursor]
@@ -241,11 +241,11 @@ class TableMaps:
     # ---- Table_maps ----
 
     def take_map(self, p: Bytes, body: int, end: int) -> int:
-        """Learns the Table_map whose body is [body, end), without checksum; returns its slot, MAP_MALFORMED or NO_ROOM.
+        """Read the Table_map whose body is [body, end), without checksum; return its slot, MAP_MALFORMED or NO_ROOM.
 
-        Layout: table id of 6 bytes (4 before 5.1 was released) | flags u16 | schema length packed, schema, zero |
-        table length packed, table, zero | column count packed | type u8 each | metadata length packed, metadata |
-        bitmap of nullable columns | in newer servers optional metadata.
+        Layout: table id of 6 bytes (4 before 5.1 was released) | flags u16 | schema length packed, schema, zero | table length
+        packed, table, zero | column count packed | type u8 each | metadata length packed, metadata | bitmap of nullable columns | in
+        newer servers optional metadata.
         """
         if end - body < self.id_size + 2:
             return MAP_MALFORMED
@@ -260,11 +260,11 @@ class TableMaps:
             return slot
         status = self.read_map(p, body, end, number, slot)
         if status == MAP_MALFORMED and self.slots[slot] == number:
-            self.slots[slot] = SLOT_FORGOTTEN  # rows must not be read by what the table was before
+            self.slots[slot] = SLOT_FORGOTTEN  # rows must not be read by the table's previous definition
         return status
 
     def read_map(self, p: Bytes, body: int, end: int, number: int, slot: int) -> int:
-        """Puts the Table_map of table id `number`, which is not the one in `slot`, there; returns as `take_map`."""
+        """Put the Table_map of table id `number` into `slot`, which contains another; return as `take_map`."""
         length = end - body
         self.cursor = body + self.id_size + 2
         schema_length = self.read_packed(p, end)
@@ -317,12 +317,12 @@ class TableMaps:
         return slot
 
     def take_widths(self, p: Bytes, types: int, columns: int, metadata: int, stop: int, widths: int) -> int:
-        """Writes the width of each column to the arena; returns the number of JSON columns, -1: metadata cut.
+        """Write the width of each column to the arena; return the number of JSON columns, -1: metadata cut.
 
         Source of types and their metadata: MySQL 9.7 `Table_map_event` and `calc_field_size`; MariaDB 10.11 for 140, 141.
         """
         json = 0
-        for i in range(columns):  # also of those behind a type that nobody knows
+        for i in range(columns):  # also after a column of an unknown type
             if p[types + i] == FIELD_JSON:
                 json += 1
         m = metadata
@@ -413,7 +413,7 @@ class TableMaps:
             self.arena[w + 2] = (size >> 8) & 255
             self.arena[w + 3] = t
             if code == WIDTH_UNKNOWN:
-                # its metadata may have any length, so nothing is known of those behind it
+                # its metadata may have any length, so nothing is known of the columns after it
                 for k in range(i + 1, columns):
                     self.arena[widths + k * 4] = WIDTH_UNKNOWN
                 break
@@ -422,9 +422,9 @@ class TableMaps:
     # ---- rows events ----
 
     def begin_rows(self, p: Bytes, at: int, stop: int, t: int, post: int) -> int:
-        """Reads the rows event at p[at:stop], of type `t`, up to its rows: where they begin; -1: it cannot be.
+        """Read the rows event at p[at:stop], of type `t`, and return where its rows begin; -1: it is impossible.
 
-        `post`: the post-header's length in the format description.
+        `post` is the post-header's length in the format description.
         """
         body = at + HEADER_SIZE
         second = has_extra_data(t)
@@ -455,14 +455,14 @@ class TableMaps:
         return at
 
     def stand_in(self, p: Bytes) -> None:
-        """The same rows event is read on, and its bytes stand in `p` now."""
+        """Continue to read the same rows event, whose bytes are in `p` now."""
         self.before.bits = p
         self.after.bits = p
 
     def count_rows(self, p: Bytes, at: int, end: int, update: bool, partial: bool) -> int:
-        """How many rows stand in p[at:end], of the event that `begin_rows` read, whose table is known.
+        """Return how many rows are in p[at:end], of the event that `begin_rows` read, whose table is known.
 
-        MAP_MALFORMED: the rows do not fill the range exactly; MAP_UNKNOWN_TYPE: a column of a type whose width nobody told.
+        MAP_MALFORMED: the rows do not fill the range exactly; MAP_UNKNOWN_TYPE: a column of a type of unknown width.
         """
         if self.before.width > self.slots[self.row_slot + SLOT_COLUMNS]:
             return MAP_MALFORMED
@@ -488,9 +488,9 @@ class TableMaps:
         return count
 
     def pass_options(self, p: Bytes, at: int, end: int) -> int:
-        """Where the options of a partial update end that stand at `at`, or MAP_MALFORMED.
+        """Return where the options of a partial update at `at` end, or MAP_MALFORMED.
 
-        `partial_at`: where one bit for each JSON column of the table stands, set where it is given as differences; -1: nowhere.
+        `partial_at` is where one bit for each JSON column of the table is, set if it is given as differences; -1: nowhere.
         """
         self.partial_at = -1
         self.cursor = at
@@ -504,9 +504,9 @@ class TableMaps:
         return at if at <= end else MAP_MALFORMED
 
     def image_end(self, columns: ImageColumns, p: Bytes, at: int, end: int) -> int:
-        """Where the row image at `at` ends: bits of its NULLs, then the values of the `columns` that are not.
+        """Return where the row image at `at` ends: bits of its NULLs, then the values of the `columns` that are not NULL.
 
-        MAP_MALFORMED: behind `end`; MAP_UNKNOWN_TYPE.
+        MAP_MALFORMED: after `end`; MAP_UNKNOWN_TYPE.
         """
         widths = self.slots[self.row_slot + SLOT_WIDTHS]
         bits = columns.bits
@@ -545,5 +545,5 @@ class TableMaps:
 
 
 def packed_names(names: Sequence[bytes] | None) -> bytes:
-    """Each name behind its length; a longer one than any server has is left out."""
+    """Return each name after its length; a name longer than any server has is omitted."""
     return b"".join(bytes([len(name)]) + name for name in names or () if len(name) <= LONGEST_NAME)

@@ -1,8 +1,8 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """Transactions as columns: one row for each group of events, counted by the kernel as it walks them.
 
-Takes what `Ingest` found in a run, as `event_columns` does; its events must be whole. What is compressed inside an event is
-asked for: `take` stops with OPEN_..., the owner unpacks and gives it back, and `take` goes on.
+It takes what `Ingest` found in a run, as `event_columns` does; its events must be whole. It asks for compressed data in an event:
+`take` stops with OPEN_..., the owner unpacks the data and gives it back, and `take` continues.
 """
 
 import cython
@@ -25,7 +25,7 @@ KINDS = ("none", "ddl", "row", "statement", "mixed")
 # Values of `closed_by`: the event that ends the group; "statement": one that is, or ends, a group by itself.
 CLOSERS = ("none", "xid", "commit", "rollback", "xa_prepare", "xa_commit", "xa_rollback", "statement")
 
-# Column -> format of its values, "s": text with nulls, "n": i64 with nulls, "l": list of texts.
+# The format of each column's values, "s": text with nulls, "n": i64 with nulls, "l": list of texts.
 COLUMNS = {
     "start": "q",
     "end": "q",
@@ -52,8 +52,8 @@ COLUMNS = {
 
 
 class Transaction:
-    """What was counted of a group so far. `number` is its mark in the slots of tables; its tables are noted in `tables`, with
-    where the names stand in the arena. `last_time` is -1 where no event had a time.
+    """The counts of a group so far. `number` is its mark in the slots of tables; `tables` contains its tables, with the places of
+    their names in the arena. `last_time` is -1 if no event had a time.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Transaction:
         self.begin(0, 0)
 
     def begin(self, position: int, server_id: int) -> None:
-        """Another group, which begins at `position`."""
+        """Begin another group at `position`."""
         self.number += 1
         self.start = position
         self.end = position
@@ -89,13 +89,13 @@ class Transaction:
         self.tables_size = 0
 
     def found(self, finding: int, position: int) -> None:
-        """Something is wrong with it; the first that is counts."""
+        """Record a defect of the group; the first counts."""
         if self.finding == 0:
             self.finding = finding
             self.finding_position = position
 
     def count(self, event: EventFacts) -> None:
-        """What every event counts for."""
+        """Count what all events have in common."""
         if event.info & INFO_VIOLATION:
             self.violations += 1
         if event.finding:
@@ -109,7 +109,7 @@ class Transaction:
                 self.last_time = event.time
 
     def note_table(self, maps: TableMaps, slot: int) -> bool:
-        """Notes a table, by its names: after a FLUSH the same table has another id. False: `grow`, and again."""
+        """Note a table by its names: after a FLUSH the same table has another id. False: `grow`, and again."""
         if maps.slots[slot + SLOT_MARK] == self.number:
             return True
         if self.table_count >= self.table_room:
@@ -139,7 +139,7 @@ class Transaction:
         return True
 
     def grow(self) -> None:
-        """Makes the room that `note_table` did not find."""
+        """Make the room that `note_table` did not find."""
         if self.lacks_room:
             self.table_room = self.table_room * 2
             self.table_bytes = self.table_bytes + bytes(len(self.table_bytes))
@@ -148,7 +148,7 @@ class Transaction:
 
 
 class TransactionBatch(ColumnBatch):
-    """Rows of transactions. The lists of their tables have `list_room` names at most, with `names_room` bytes."""
+    """Rows of transactions. The lists of their tables contain at most `list_room` names, with `names_room` bytes."""
 
     def __init__(self, capacity: int) -> None:
         ColumnBatch.__init__(self, capacity, COLUMNS, 48)
@@ -158,7 +158,7 @@ class TransactionBatch(ColumnBatch):
         self.begin()
 
     def begin(self) -> None:
-        """Another batch: fresh buffers."""
+        """Begin another batch with new buffers."""
         ColumnBatch.begin(self)
         self.names_used = self.list_used = 0
         self.name_offset_bytes = bytearray(4 * (self.list_room + 1))
@@ -189,18 +189,18 @@ class TransactionBatch(ColumnBatch):
         self.finding_position_out = self.i64("finding_position")
 
     def list_column(self, name: str) -> tuple[bytearray, int, bytearray, bytearray]:
-        """Offsets of the lists (i32, rows + 1 of them), how many texts they hold, offsets and bytes of the texts."""
+        """Return offsets of the lists (i32, rows + 1 of them), the number of their texts, and offsets and bytes of the texts."""
         return self.buffers[name], self.list_used, self.name_offset_bytes, self.name_bytes
 
     def make_room(self, transaction: Transaction) -> None:
-        """Lets an empty batch have room for the transaction."""
+        """Give an empty batch room for the transaction."""
         if self.rows == 0 and (transaction.tables_size > self.names_room or transaction.table_count > self.list_room):
             self.names_room = max(self.names_room, transaction.tables_size * 2)
             self.list_room = max(self.list_room, transaction.table_count * 2)
             self.begin()
 
     def put(self, transaction: Transaction, maps: TableMaps) -> bool:
-        """A row; False: no room in this batch."""
+        """Put a row; False: no room in this batch."""
         n = self.rows
         if (
             n >= self.capacity
@@ -259,7 +259,7 @@ class TransactionBatch(ColumnBatch):
 
 
 def kind_of(parts: int) -> int:
-    """The number in KINDS of what a transaction is made of."""
+    """Return the number in KINDS of a transaction's contents."""
     if parts == 0:
         return KIND_NONE
     if parts == HAS_DDL:
@@ -270,7 +270,7 @@ def kind_of(parts: int) -> int:
 
 
 class TransactionColumns(GroupReader):
-    """Rows of transactions, in `batch`, `capacity` of them at most, from the events that `take` is given.
+    """Rows of transactions, in `batch`, `capacity` of them at most, from the events that `take` gets.
 
     `count_rows`: walk rows events for rows_inserted, _updated and _deleted.
     """
@@ -287,24 +287,24 @@ class TransactionColumns(GroupReader):
         self.begin_file(b"")
 
     def keep_times(self, first_from: int, first_to: int, last_from: int, last_to: int) -> None:
-        """Only transactions whose first and last time, in µs, are in these ranges (both ends included)."""
+        """Keep only transactions whose first and last time, in µs, are in these ranges (both ends included)."""
         self.first_from = max(first_from, -FAR)
         self.first_to = min(first_to, FAR)
         self.last_from = max(last_from, -FAR)
         self.last_to = min(last_to, FAR)
 
     def keep_findings(self) -> None:
-        """Only transactions with which something is wrong."""
+        """Keep only transactions with a defect."""
         self.only_findings = True
 
     def make_room(self) -> None:
-        """Of what the last walk did not find room for."""
+        """Make the room that the last walk did not find."""
         GroupReader.make_room(self)
         self.transaction.grow()
         self.batch.make_room(self.transaction)
 
     def opened(self, data: bytes) -> None:
-        """What was asked for with OPEN_ROWS or OPEN_QUERY, unpacked."""
+        """Accept the unpacked data that was asked for with OPEN_ROWS or OPEN_QUERY."""
         query = self.opening == OPEN_QUERY
         ColumnReader.opened(self, data)
         if query:
@@ -312,7 +312,7 @@ class TransactionColumns(GroupReader):
             self.opening = EVENT_DONE
 
     def not_opened(self) -> None:
-        """What was asked for cannot be unpacked."""
+        """Note that the data that was asked for cannot be unpacked."""
         finding = ROWS_UNREADABLE if self.opening == OPEN_ROWS else PAYLOAD_UNREADABLE
         self.transaction.found(finding, self.event.position)
         self.opening = EVENT_DONE
@@ -348,7 +348,7 @@ class TransactionColumns(GroupReader):
         self.pending = False
         return DONE
 
-    # ---- what events count for ----
+    # ---- counting events ----
 
     def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
         if not self.in_group:
@@ -394,7 +394,7 @@ class TransactionColumns(GroupReader):
         return DONE
 
     def found(self, finding: int) -> None:
-        """Something is wrong with the event; with one of a payload, where the payload stands."""
+        """Record a defect of the event; for an event of a payload, at the payload's position."""
         self.transaction.found(finding, self.event.position)
 
     def take_query(self, p: Bytes, at: int, stop: int, t: int) -> None:
@@ -444,14 +444,14 @@ class TransactionColumns(GroupReader):
         return DONE
 
     def note_flags(self, p: Bytes, at: int, stop: int, t: int) -> None:
-        """The flags of a rows event, behind the table's id."""
+        """Note the flags of a rows event, which follow the table's id."""
         k = at + HEADER_SIZE + table_id_size(self.inference.post_length[t])
         if k + 2 <= stop:
             flags = load16(p, k)
             self.transaction.row_flags = flags if self.transaction.row_flags < 0 else self.transaction.row_flags & flags
 
     def count_rows(self, p: Bytes, at: int, stop: int, t: int) -> None:
-        """Counts the rows in p[at:stop] of the rows event that is read."""
+        """Count the rows in p[at:stop] of the rows event that is read."""
         count = -1
         update = updates_rows(t)
         if self.tables.row_slot >= 0:

@@ -1,1 +1,1 @@
-"""Which transactions must wait for which, worked out from the rows that they change."""
+"""The transactions that each transaction must wait for, derived from the rows that they change."""

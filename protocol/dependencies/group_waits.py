@@ -1,9 +1,9 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""For each transaction of a file the number of the last one that must be done before it begins, and how many may run side by side.
+"""For each transaction of a file, the number of the last one that must be done before it begins, and how many may run in parallel.
 
-What the write sets say, or what the source itself said, whichever lets more run: each of them is right alone. The source's numbers are
-those of its own file. They are followed as long as each is one more than the one before it; where that ends, as at a transaction that
-became two, what comes waits for all before.
+The write sets and the source both give such numbers, and the one that lets more run is taken: each of them is right alone. The
+source's numbers are those of its own file. They are used as long as each is one more than the one before it; after a gap, such as a
+transaction that became two, the next transaction waits for all before.
 """
 
 from typing import Any
@@ -18,11 +18,10 @@ if not cython.compiled:
 
 
 class GroupWaits:
-    """Of the transactions of one file, in their order: `wait_of` each, whose events `sets` took.
+    """Waits of the transactions of one file, in their order: call `wait_of` for each, after `sets` took its events.
 
-    sets: None: nobody looks at rows, and each waits for all before it. Counted is what was asked since `take_counts`: groups; beside:
-    those that need not wait for the one before them; batches: in so many steps all could be done, each of groups that may run
-    together.
+    Without `sets` rows are not read, and each waits for all before it. It counts calls since `take_counts`: `groups`; `beside`, those
+    that need not wait for the one before them; `batches`, the steps in which all could be done, each of groups that may run together.
     """
 
     def __init__(self, sets: WriteSets | None) -> None:
@@ -38,7 +37,7 @@ class GroupWaits:
         self.floor_table = MOST_TOLD_TABLES
 
     def begin_file(self, map_post: int) -> None:
-        """See `WriteSets.begin_file`."""
+        """Begin another file, as `WriteSets.begin_file` does."""
         if self.has_sets:
             self.sets.begin_file(map_post)
         self.source_number = NOT_TOLD
@@ -46,7 +45,7 @@ class GroupWaits:
         self.batch_first = 0
 
     def begin_anew(self, sequence: int) -> None:
-        """All that comes waits for group `sequence` and all before it. Who begins here has the same."""
+        """Let all later groups wait for group `sequence` and all before it. A copy that begins here gets the same waits."""
         if self.has_sets:
             self.sets.begin_anew(sequence)
         self.source_number = NOT_TOLD
@@ -54,18 +53,20 @@ class GroupWaits:
         self.floor_table = MOST_TOLD_TABLES
 
     def is_anew(self, sequence: int) -> bool:
-        """Whether what is said of group `sequence` and those behind it hangs on nothing before it."""
+        """Return whether the waits of group `sequence` and later ones depend on nothing before it."""
         return not self.has_sets or (self.sets.floor == sequence - 1 and self.source_number < 0)
 
     def begin_serial(self, why: int) -> None:
-        """The next group is one of which nothing is looked at."""
+        """Begin a group whose events are not read."""
         if self.has_sets:
             self.sets.begin_group()
             self.sets.make_serial(why)
 
     def wait_of(self, sequence: int, told: bool, last: int, number: int) -> int:
-        """The number of the last group that must be done before group `sequence`. told: the source says it, its own is `number`, and
-        `last` that of the other. Only of a file's first it is 0: for replicas that is "all before"."""
+        """Return the number of the last group that must be done before group `sequence`. If `told`, the source's own number is
+        `number`, and that of the last group is `last`. The result is 0 for a file's first group only: for replicas that is "all
+        before".
+        """
         found = sequence - 1
         if self.has_sets:
             found = self.sets.finish_group(sequence)
@@ -114,8 +115,9 @@ class GroupWaits:
             self.counts[table * SERIAL_CAUSES + why] += 1
 
     def take_counts(self) -> list[tuple[int, int, int]]:
-        """Of groups that waited for the one before them: under which table they are counted, SERIAL_ why, how many. All counting begins
-        again."""
+        """Return for groups that waited for the one before them: the table under which they are counted, the SERIAL_ cause, how many.
+        All counts are reset.
+        """
         told = []
         for at in range((MOST_TOLD_TABLES + 1) * SERIAL_CAUSES):
             if self.counts[at]:

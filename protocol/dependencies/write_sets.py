@@ -1,11 +1,11 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""The rows that each transaction changes, as numbers, and the newest one before it with which it shares some.
+"""The rows that each transaction changes, as numbers, and the newest earlier transaction with which it shares some.
 
-As MySQL's WRITESET: each value of a unique key is a number, and each value of a foreign key is that of the row that it names. Two
-transactions that have a number in common may not run together, unless both only name the row. What is not known makes a
-transaction wait for more, and never for less: see `add_plan`.
+As in MySQL's WRITESET, each value of a unique key is a number, and each value of a foreign key is that of the row that it names. Two
+transactions that have a number in common may not run together, unless both only name the row. Unknown facts make a transaction wait
+for more, and never for less: see `add_plan`.
 
-Everything in an event is hostile until it is read: the walk of the rows holds each length against the event's end.
+Everything in an event is untrusted: the walk of the rows compares each length with the event's end.
 """
 
 from array import array
@@ -23,13 +23,13 @@ if not cython.compiled:
 
 
 def mixed(number: int, value: int) -> int:
-    """A number of 64 bits made of two."""
+    """Return a number of 64 bits made of two."""
     number = ((number ^ value) * WRITE_SET_MIX) & U64_MAX
     return number ^ (number >> 29)
 
 
 def mixed_bytes(number: int, p: Bytes, at: int, end: int) -> int:
-    """A number of 64 bits made of one, and of p[at:end] and its length."""
+    """Return a number of 64 bits made of one, and of p[at:end] and its length."""
     number = mixed(number, end - at)
     while at + 8 <= end:
         number = mixed(number, load64(p, at))
@@ -46,15 +46,15 @@ def mixed_bytes(number: int, p: Bytes, at: int, end: int) -> int:
 
 
 class WriteSets:
-    """Of the transactions of one file, in their order. `begin_group`, `take_event` for each event, then `finish_group`.
+    """Write sets of the transactions of one file, in their order: `begin_group`, `take_event` for each event, then `finish_group`.
 
-    `serial`: why nothing may run beside the group that was taken, SERIAL_NOT if something may; `coarse`: why it may wait for more than
-    its rows need. `told_table`: under which the table is counted that is the reason, NOT_TOLD if none is. `wanted`: the slot of the
-    table whose plan is missing, with SET_PLAN; -1: there is no room for it.
+    `serial` is why nothing may run beside the group, SERIAL_NOT if something may; `coarse` is why it may wait for more than its rows
+    need. `told_table` is the number under which the table that is the cause is counted, NOT_TOLD if none is. With SET_PLAN, `wanted`
+    is the slot of the table whose plan is missing; -1: there is no room for it.
     """
 
     def __init__(self, most_keys: int = 100_000) -> None:
-        """most_keys: how many numbers are remembered; behind more all are forgotten, and later transactions wait for all before."""
+        """Remember at most `most_keys` numbers; beyond that all are forgotten, and later transactions wait for all before."""
         if most_keys < 1:
             raise ValueError(f"{most_keys} numbers cannot be remembered")
         self.maps = TableMaps()
@@ -71,7 +71,7 @@ class WriteSets:
         self.old_bytes = bytearray(MOST_COLUMNS * 16)
         self.old_values = longs_of(self.old_bytes)  # of the image before, of an update
         self.most_keys = most_keys
-        # Half of the slots at most hold what counts, and a quarter what does not any more.
+        # At most half of the slots contain current numbers, and a quarter outdated ones.
         self.slots = 1 << (2 * (most_keys + 2 * MOST_GROUP_KEYS)).bit_length()
         self.history_bytes = bytearray(self.slots * HISTORY_SIZE * 8)
         self.history = longs_of(self.history_bytes)
@@ -83,7 +83,7 @@ class WriteSets:
         self.begin_file(8)
 
     def begin_file(self, map_post: int) -> None:
-        """Another file, whose Table_maps have a post-header of `map_post` bytes. Nothing before it is waited for."""
+        """Begin another file, whose Table_maps have a post-header of `map_post` bytes. Nothing before it is waited for."""
         self.maps.begin_file(map_post)
         self.plans_used = 0
         self.floor = 0
@@ -97,14 +97,14 @@ class WriteSets:
         self.known = 0
 
     def forget_plans(self) -> None:
-        """Tables may be others behind this: each is asked for again."""
+        """Forget the plans: tables may differ from now on, so each is asked for again."""
         self.maps.forget()
         self.plans_used = 0
 
     def add_plan(self, plan: "array[int]") -> None:
-        """The plan of the table in slot `wanted`: PLAN_ and KEY_ numbers as write_set_codes.py has them.
+        """Add the plan of the table in slot `wanted`: PLAN_ and KEY_ numbers as in write_set_codes.py.
 
-        Raises: ValueError for one that names columns that the table has not, or is cut.
+        Raises: ValueError for one that names columns that the table does not have, or is cut.
         """
         slot = self.wanted
         if slot < 0:
@@ -113,7 +113,7 @@ class WriteSets:
         check_plan(plan, columns)
         while self.plans_used + 1 + len(plan) > self.plan_room:
             self.grow_plans()
-        # In front of a plan: the last group that had the table's map.
+        # A plan follows the number of the last group that had the table's map.
         self.plans[self.plans_used] = 0
         for i in range(len(plan)):
             self.plans[self.plans_used + 1 + i] = plan[i]
@@ -129,18 +129,18 @@ class WriteSets:
         self.plans = longs_of(self.plan_bytes)
 
     def make_room(self) -> None:
-        """For a Table_map that had none: with SET_PLAN and `wanted` -1."""
+        """Make room for a Table_map that had none: with SET_PLAN and `wanted` -1."""
         self.maps.grow()
 
     def wanted_map(self) -> bytes:
-        """The body of the Table_map whose plan is wanted."""
+        """Return the body of the Table_map whose plan is wanted."""
         at = self.maps.slots[self.wanted + SLOT_RAW]
         return bytes(self.maps.arena_bytes[at : at + self.maps.slots[self.wanted + SLOT_RAW_LENGTH]])
 
     # ---- a group ----
 
     def begin_group(self) -> None:
-        """The events that come are of another group."""
+        """Begin another group, of which the next events are."""
         self.maps.between_groups()
         if self.plans_used > MOST_PLAN_NUMBERS:
             self.maps.forget()
@@ -154,13 +154,14 @@ class WriteSets:
         self.wanted = -1
 
     def make_serial(self, why: int) -> None:
-        """Nothing may run beside the group, because of something that is not looked at here."""
+        """Let nothing run beside the group, because of changes that are not examined here."""
         if self.serial == SERIAL_NOT:
             self.serial = why
 
     def finish_group(self, sequence: int) -> int:
-        """The group's number is `sequence`: the number of the last one that must be done before it begins. The first of a file, and one
-        that nothing may run beside, wait for all before them."""
+        """Return the number of the last group that must be done before group `sequence` begins, which ends here. The first of a file,
+        and one that nothing may run beside, wait for all before them.
+        """
         if self.serial != SERIAL_NOT or sequence <= 1:
             self.begin_anew(sequence)
             return sequence - 1
@@ -185,15 +186,16 @@ class WriteSets:
         return last
 
     def begin_anew(self, sequence: int) -> None:
-        """All that comes waits for group `sequence` and all before it. What was known before does not count any more, nor does it in
-        what is done with what comes: who begins here has the same."""
+        """Let all later groups wait for group `sequence` and all before it. Earlier knowledge
+        does not count any more: a copy that begins here gets the same waits.
+        """
         self.floor = sequence
         self.known = 0
         if self.held > self.slots >> 2:
             self.forget_keys()
 
     def find(self, number: int) -> int:
-        """Where the number is in the history, or would be."""
+        """Return where the number is in the history, or would be."""
         mask = self.slots - 1
         i = (number ^ (number >> 32)) & mask
         while self.history[i * HISTORY_SIZE] != 0 and self.history[i * HISTORY_SIZE] != number:
@@ -240,9 +242,9 @@ class WriteSets:
     # ---- its events ----
 
     def take(self, src: Bytes, start: int, stop: int, post: int) -> int:
-        """A Table_map or rows event in src[start:stop], without checksum: SET_TAKEN or SET_PLAN. Raises: IndexError for a bad range.
+        """Take a Table_map or rows event in src[start:stop], without checksum: SET_TAKEN or SET_PLAN.
 
-        `post`: its post-header's length in the format description.
+        `post` is its post-header's length in the format description. Raises: IndexError for a bad range.
         """
         if start < 0 or stop > len(src) or stop - start < HEADER_SIZE:
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes, or less than a header")
@@ -251,7 +253,7 @@ class WriteSets:
         return self.take_event(memoryview(src).cast("B"), start, stop, post)
 
     def take_event(self, p: Bytes, at: int, end: int, post: int) -> int:
-        """As `take`."""
+        """Take an event in p[at:end] like `take`."""
         t = p[at + EVENT_TYPE_AT]
         if t == TABLE_MAP_EVENT:
             return self.take_map(p, at, end)
@@ -259,7 +261,7 @@ class WriteSets:
         return SET_TAKEN
 
     def take_map(self, p: Bytes, at: int, end: int) -> int:
-        """The Table_map at p[at:end], without checksum: SET_TAKEN or SET_PLAN."""
+        """Take the Table_map at p[at:end], without checksum: SET_TAKEN or SET_PLAN."""
         if self.serial != SERIAL_NOT:
             return SET_TAKEN
         if self.knows_map(p, at + HEADER_SIZE, end):
@@ -276,8 +278,9 @@ class WriteSets:
         return SET_TAKEN
 
     def knows_map(self, p: Bytes, body: int, end: int) -> bool:
-        """Whether the Table_map with this body needs no plan any more. Its flags may be others than before: one statement refers to the
-        table by a foreign key, and the next does not. Another map of that number in one group makes the group serial."""
+        """Return whether the Table_map with this body needs no plan any more. Its flags may differ from before: one statement refers
+        to the table by a foreign key, and the next does not. Another map of that number in one group makes the group serial.
+        """
         id_size = self.maps.id_size
         if end - body < id_size + 2:
             return False
@@ -298,7 +301,7 @@ class WriteSets:
         return False
 
     def take_rows(self, p: Bytes, at: int, end: int, t: int, post: int) -> None:
-        """The rows event of type `t` at p[at:end], without checksum; `post`: its post-header's length."""
+        """Take the rows event of type `t` at p[at:end], without checksum; `post` is its post-header's length."""
         if self.serial != SERIAL_NOT:
             return
         if is_packed(t) or t == PARTIAL_UPDATE_ROWS_EVENT:
@@ -323,7 +326,7 @@ class WriteSets:
         if not inserts and not updates and self.plans[plan + PLAN_FLAGS] & PLAN_CASCADES_DELETE:
             self.make_serial(SERIAL_CASCADE)
             return
-        if r == end:  # rows of which nothing is told, not even how many
+        if r == end:  # rows of unknown content and number
             self.make_serial(SERIAL_VALUE)
         while r < end and self.serial == SERIAL_NOT:
             start = r
@@ -341,7 +344,7 @@ class WriteSets:
             self.told_table = coarse_table
 
     def walk_image(self, columns: ImageColumns, p: Bytes, at: int, end: int) -> int:
-        """Notes where each column's value stands in the image at `at`; returns where that ends, -1: it cannot be walked."""
+        """Note where each column's value is in the image at `at`; return where that ends, -1: it cannot be walked."""
         widths = self.maps.slots[self.maps.row_slot + SLOT_WIDTHS]
         bits = columns.bits
         bitmap = columns.at
@@ -385,13 +388,13 @@ class WriteSets:
         return at
 
     def keep_image(self) -> None:
-        """The image that was walked is the one before, of an update whose other image comes."""
+        """Keep the walked image as the one before, of an update whose other image comes."""
         values = self.values
         self.values = self.old_values
         self.old_values = values
 
     def take_keys(self, p: Bytes, plan: int, columns: ImageColumns, role: int) -> None:
-        """The numbers of the row whose image was walked."""
+        """Add the numbers of the row whose image was walked."""
         keys = self.plans[plan + PLAN_KEYS]
         at = plan + PLAN_HEAD
         named = False
@@ -402,8 +405,8 @@ class WriteSets:
             number = self.key_number
             skipped = False
             if state == STATE_UNKNOWN and self.key_untold and (role == ROW_BEFORE or role == ROW_AFTER):
-                # An update says nothing of a key whose columns did not change, where images are not full. What it says, and
-                # nobody can compare, is another matter.
+                # If images are not full, an update does not contain a key whose columns did not change. A value that it contains, and
+                # that is not comparable, is another matter.
                 skipped = not self.changes_key(self.maps.after, at)
             if skipped:
                 named = named or (role == ROW_AFTER and self.before_named)
@@ -431,7 +434,7 @@ class WriteSets:
             self.before_named = named
 
     def changes_key(self, columns: ImageColumns, at: int) -> bool:
-        """Whether the update's images of rows as they are behind it, of `columns`, have a column of the key at `at`."""
+        """Return whether the update's images after the change, of `columns`, have a column of the key at `at`."""
         part = at + KEY_HEAD
         for _ in range(self.plans[at + KEY_PARTS]):
             c = self.plans[part + PART_COLUMN]
@@ -441,8 +444,9 @@ class WriteSets:
         return False
 
     def rewrites_key(self, p: Bytes, at: int) -> bool:
-        """Whether the update whose images were walked may give a value of the key at `at`, which rows may name, other bytes: also such
-        as are equal for the server, which a foreign key copies to those rows all the same."""
+        """Return whether the update whose images were walked may change the bytes of a value of the key at `at`, which rows may name:
+        also to bytes that are equal for the server, which a foreign key copies to those rows all the same.
+        """
         part = at + KEY_HEAD
         rewritten = self.plans[at + KEY_PARTS] == 0
         for _ in range(self.plans[at + KEY_PARTS]):
@@ -452,7 +456,7 @@ class WriteSets:
             if old == VALUE_NULL:
                 return False
             if self.plans[part + PART_FORM] == FORM_NONE:
-                rewritten = True  # what the binlog has of a virtual column is not certain
+                rewritten = True  # the binlog's value of a virtual column is not certain
             elif new != VALUE_ABSENT and not rewritten:  # absent: it did not change
                 size = self.values[2 * c + 1] - new
                 rewritten = (
@@ -465,9 +469,10 @@ class WriteSets:
         return rewritten
 
     def key_state(self, p: Bytes, at: int) -> int:
-        """STATE_KNOWN: `key_number` is the number of the key's value in the image; STATE_NULL: a part of it is NULL; STATE_UNKNOWN.
+        """Return STATE_KNOWN, with the number of the key's value in the image in `key_number`, STATE_NULL or STATE_UNKNOWN.
 
-        `key_untold`: a part is not in the image, and would be if an update changed it: not so a virtual column.
+        STATE_NULL: a part of it is NULL. `key_untold`: a part is not in the image, and would be if an update changed it: this
+        excludes a virtual column.
         """
         number = self.plans[at + KEY_NUMBER] & U64_MAX
         parts = self.plans[at + KEY_PARTS]
@@ -509,7 +514,7 @@ class WriteSets:
         return STATE_UNKNOWN if unknown else STATE_KNOWN
 
     def take_text(self, p: Bytes, start: int, end: int, number: int, form: int, prefix: int) -> bool:
-        """Puts the text into `key_number`; False: it is not comparable."""
+        """Put the text into `key_number`; False: it is not comparable."""
         if form == FORM_FOLDED or prefix:
             for i in range(start, end):
                 if p[i] < 32 or p[i] > 126:
@@ -531,7 +536,7 @@ class WriteSets:
         return True
 
     def number_of_zeros(self, p: Bytes, start: int, end: int, number: int, form: int) -> int:
-        """Of a float, double or decimal: both zeros have one number."""
+        """Return the number of a float, double or decimal: both zeros have one number."""
         negative = end > start
         if form == FORM_REAL:
             for i in range(start, end - 1):
@@ -557,7 +562,7 @@ class WriteSets:
 
 
 def check_plan(plan: "array[int]", columns: int) -> None:
-    """Raises: ValueError for a plan that names columns beyond the first `columns`, or is cut."""
+    """Check a plan. Raises: ValueError if it names columns beyond the first `columns`, or is cut."""
     if len(plan) < PLAN_HEAD:
         raise ValueError("the plan is cut")
     at = PLAN_HEAD

@@ -1,1 +1,1 @@
-"""Global transaction identifiers: MySQL's sets of (uuid, tag, number), MariaDB's positions by replication domain."""
+"""Global transaction identifiers: MySQL's sets of (uuid, tag, number), and MariaDB's positions by replication domain."""

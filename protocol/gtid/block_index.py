@@ -1,14 +1,15 @@
-"""A binlog's index blocks as bytes: what is kept beside an archived file to find a transaction without reading the file.
+"""A binlog's index blocks as bytes: they are stored beside an archived file, to find a transaction without reading the file.
 
-Rows of five i64, little endian, written one block after another:
+Rows of five i64, little endian, are written one block after another:
 
     [0, -2, length, 0, 0] and 64 bytes of key, filled up to two rows    the next source of this file, from 0
     [start, source, first, last, serial]                                a run of the block
     [start, -1, anonymous, stop, timestamp u32 | check u32]             the block ends
 
-check: the CRC32 of all bytes before it, from the first row on, plus _CHECK_ADDED: with a CRC32 behind them, plain, all bytes
-have the same one, and a block could be missing. So the last check tells of every row. What was torn at the end is not seen.
-About 80 bytes for each 64 KiB of a file whose transactions have one source.
+The check is the CRC32 of all bytes before it, from the first row on, plus _CHECK_ADDED: if a plain CRC32 followed them, all
+bytes would have the same CRC32, and a block could be missing. So the last check covers every row. Bytes that are torn off at
+the end are not detected.
+A file whose transactions have one source takes about 80 bytes for each 64 KiB.
 """
 
 import struct
@@ -33,7 +34,7 @@ _KEY: Final = -2
 _END: Final = -1
 _PASSED: Final = -3
 _MAX_KEY_BYTES: Final = 48
-# Where the transactions of many sources stand in each other's way, to look at each run takes longer than to walk over the file.
+# Where the transactions of many sources alternate, checking each run takes longer than walking over the file.
 _MANY_RUNS: Final = 16
 _MASK: Final = 2**64 - 1
 _U32: Final = 2**32 - 1
@@ -44,14 +45,14 @@ def _check(crc: int) -> bytes:
 
 
 def _is_checked(data: bytes) -> bool:
-    """Whether these bytes, which end with a block, are as they were written."""
+    """Return whether these bytes, which end with a block, are as they were written."""
     return data[-_CHECK_BYTES:] == _check(zlib.crc32(memoryview(data)[:-_CHECK_BYTES]))
 
 
 def last_start(data: bytes) -> int | None:
-    """The start of the last block, by all bytes of an index; None: it was torn or is damaged, or has none.
+    """Return the start of the last block, from all bytes of an index; None if the index is torn, damaged or empty.
 
-    Far cheaper than a `BlockIndex`.
+    This is far cheaper than a `BlockIndex`.
     """
     if not data or len(data) % ROW_BYTES or not _is_checked(data):
         return None
@@ -60,9 +61,9 @@ def last_start(data: bytes) -> int | None:
 
 
 class BlockIndexWriter:
-    """Makes the bytes that are appended for each block of one file.
+    """Encodes the bytes that are appended for each block of one file.
 
-    `written`: what the file's index has by now, when an index is gone on with (`whole_size` bytes of it).
+    `written` is the index of the file so far, of which the first `whole_size` bytes are kept and continued.
     """
 
     def __init__(self, written: bytes = b"") -> None:
@@ -76,7 +77,7 @@ class BlockIndexWriter:
             self._crc = zlib.crc32(memoryview(written)[: index.whole_size])
 
     def encode(self, block: IndexBlock) -> bytes:
-        """The rows of one block."""
+        """Return the rows of one block."""
         parts = []
         for run in block.runs:
             source = self._sources.get(run.key)
@@ -93,10 +94,10 @@ class BlockIndexWriter:
 
 
 class BlockIndex:
-    """The blocks of one file, from their bytes. A look-up goes over them all: some milliseconds for a file of a GiB.
+    """The blocks of one file, from their bytes. A look-up goes over all of them, which takes some milliseconds for a file of a GiB.
 
-    `whole_size`: bytes up to the end of the last whole block. torn: the bytes may be those of a power cut; what stands
-    before the first that is wrong is taken.
+    `whole_size` counts the bytes up to the end of the last whole block. With `torn` the bytes may be those of a power cut; all
+    that precedes the first wrong byte is used.
     Raises: Malformed for bytes that no `BlockIndexWriter` made, unless they are torn.
     """
 
@@ -105,12 +106,12 @@ class BlockIndex:
             data = data[: _sound_size(data)]
         self._rows = array("q")
         self._rows.frombytes(data[: len(data) // _ROW.size * _ROW.size])
-        if array("q", [1]).tobytes()[0] == 0:  # pragma: no cover - a machine that nobody has
+        if array("q", [1]).tobytes()[0] == 0:  # pragma: no cover - a big-endian machine
             self._rows.byteswap()
         self.keys: list[bytes] = []
         self.whole_size = 0
         self._ends: list[int] = []
-        """Where in the rows each block's end stands."""
+        """The row at which each block ends."""
         self._scan(data)
         if self.whole_size and not _is_checked(data[: self.whole_size]):
             raise Malformed("a stretch index whose check is wrong: bytes of it were changed")
@@ -133,13 +134,13 @@ class BlockIndex:
                 start = (at + 1) * _ROW.size
                 self.keys.append(data[start : start + length])
                 known += 1
-                # What a key's bytes look like as a row must not be taken for one.
+                # The bytes of a key must not be taken for a row.
                 self._rows[at * 5 + 6] = self._rows[at * 5 + 11] = kinds[at + 1] = kinds[at + 2] = _PASSED
             else:
                 raise Malformed(f"source {kind} of {known} in row {at} of a stretch index")
         if self._ends:
             self.whole_size = (self._ends[-1] + 1) * _ROW.size
-        # A key whose first block is torn is written again with it.
+        # A key whose first block is torn is written again with that block.
         del self.keys[keys_whole:]
 
     def __len__(self) -> int:
@@ -147,12 +148,12 @@ class BlockIndex:
 
     @property
     def stop(self) -> int:
-        """Offset behind the last block. Raises: IndexError without one."""
+        """The offset after the last block. Raises: IndexError without one."""
         return self._rows[self._ends[-1] * 5 + 3]
 
     @property
     def last_start(self) -> int:
-        """Offset of the last block. Raises: IndexError without one."""
+        """The offset of the last block. Raises: IndexError without one."""
         return self._rows[self._ends[-1] * 5]
 
     def __iter__(self) -> Iterator[IndexBlock]:
@@ -177,7 +178,7 @@ class BlockIndex:
         return IndexBlock(start, stop, timestamp & _U32, anonymous, tuple(runs))
 
     def find(self, key: bytes, number: int) -> IndexBlock | None:
-        """The block in which this transaction starts, or None."""
+        """Return the block in which this transaction starts, or None."""
         if key not in self.keys:
             return None
         wanted = self.keys.index(key)
@@ -187,7 +188,7 @@ class BlockIndex:
         return None
 
     def first_missing(self, held: GtidSet) -> IndexBlock | None:
-        """The first block of MySQL's with a transaction that is not in `held`, also one without a GTID; None: no such."""
+        """Return the first block of a MySQL file with a transaction that is not in `held` or has no GTID; None: no such block."""
         keys, has_run = self.keys, held.has_run
         for at, (source, first, last) in enumerate(self._runs()):
             if (source >= 0 and not has_run(keys[source], first, last)) or (source == _END and first):
@@ -195,9 +196,9 @@ class BlockIndex:
         return None
 
     def pieces_without(self, held: GtidSet, end: int, at_least: int) -> list[tuple[int, int]]:
-        """Pieces [start, stop) of MySQL's file, up to offset `end`, in which each transaction has a GTID that is not in `held`.
+        """Return pieces [start, stop) of a MySQL file, up to offset `end`, in which each transaction has a GTID that is not in `held`.
 
-        at_least: bytes of a piece; shorter ones are left out. A block with many runs is not looked at, and is in none.
+        Pieces of fewer than `at_least` bytes are omitted. A block with many runs is not examined, and is in no piece.
         """
         starts, sources, seconds, thirds = (self._rows[column::5] for column in range(4))
         keys, meets = self.keys, held.meets_run
@@ -218,17 +219,17 @@ class BlockIndex:
                 continue
             if stop - start >= at_least:
                 pieces.append((start, stop))
-            # One that is not wanted is an empty piece, which nothing joins.
+            # A block that is not wanted is an empty piece, which nothing joins.
             start, stop = (at, behind) if lacks_all else (-1, -1)
         if stop - start >= at_least:
             pieces.append((start, stop))
         return pieces
 
     def first_reaching(self, awaited: Mapping[bytes, tuple[bytes, int]]) -> tuple[int, list[tuple[bytes, int]]]:
-        """Of MariaDB's: start of the first block with a group that is sent, or that is awaited; else of the last one.
+        """Return, for a MariaDB file, the start of the first block with a group that is sent or awaited; otherwise of the last block.
 
-        awaited: by domain (u32) the server (u32) and number of the group up to which nothing of the domain is sent. Also
-        the last number of each server before that place, in the order of the stream.
+        `awaited` contains by domain (u32) the server (u32) and number of the group up to which nothing of the domain is sent.
+        The second result contains the last number of each server before that place, in the order of the stream.
         """
         last: dict[bytes, int] = {}
         first_row = 0
@@ -250,7 +251,7 @@ class BlockIndex:
         return self.last_start, list(last.items())
 
     def _runs(self) -> Iterator[tuple[int, int, int]]:
-        """Source, first and last of each row, of a block's end its mark and `anonymous`."""
+        """Yield source, first and last of each row; for a block's end they are its mark and `anonymous`."""
         rows = self._rows[: self.whole_size // 8]
         return zip(rows[1::5], rows[2::5], rows[3::5], strict=True)
 
@@ -259,14 +260,14 @@ class BlockIndex:
         return self._block(self._ends[place - 1] + 1 if place else 0, self._ends[place])
 
     def transactions_before(self, offset: int) -> int:
-        """How many transactions ended in the blocks that begin before `offset`, a block's start or the end."""
+        """Return how many transactions ended in the blocks that begin before `offset`, which is a block's start or the end."""
         ends, rows = self._ends, self._rows
         place = bisect_left(ends, offset, key=lambda end: rows[end * 5])
         before = range(ends[place - 1], -1, -1) if place else ()
         return next((rows[at * 5 + 4] for at in before if rows[at * 5 + 1] >= 0), 0)
 
     def at_time(self, timestamp: int) -> IndexBlock | None:
-        """The last block up to which no first event is newer than `timestamp` (s); None: the first one's is."""
+        """Return the last block up to which no first event is newer than `timestamp` (s); None if the first block's is newer."""
         place = -1
         for end in self._ends:
             if self._rows[end * 5 + 4] & _U32 > timestamp:
@@ -276,11 +277,11 @@ class BlockIndex:
 
 
 def _sound_size(data: bytes) -> int:
-    """Up to where the blocks are as they were written."""
+    """Return the size up to which the blocks are as they were written."""
     view = memoryview(data)
     sound = crc = 0
     for end in range(ROW_BYTES, len(data) + 1, ROW_BYTES):
-        # A run or a part of a key is rarely taken for an end: what follows then decides.
+        # A run or a part of a key is rarely taken for an end: then the check decides.
         if int.from_bytes(view[end - ROW_BYTES + 8 : end - ROW_BYTES + 16], "little", signed=True) != _END:
             continue
         whole = zlib.crc32(view[sound : end - _CHECK_BYTES], crc)

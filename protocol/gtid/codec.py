@@ -1,8 +1,8 @@
 """MySQL's GTID sets in bytes: the data of COM_BINLOG_DUMP_GTID, and the body of a Previous_gtids event.
 
 Format 0: count u64 | per source: uuid 16, interval count u64, per interval start u64, stop u64 (exclusive).
-Format 1, since 8.3, where a transaction has a tag: first u64 is 0x01, count u48, 0x01 | per source: uuid 16, tag length * 2
-u8, tag, interval count u64, intervals as above. The uuid is repeated for each of its tags; length 0: no tag.
+Format 1, since 8.3, where a transaction has a tag: first u64 is 0x01, count u48, 0x01 | per source: uuid 16, tag length * 2 u8,
+tag, interval count u64, intervals as above. The uuid is repeated for each of its tags; length 0 means no tag.
 Sources are sorted by uuid, then tag. Source: MySQL 9.7 `Gtid_set::encode`; checked on 5.6.24 and 9.7.4.
 """
 
@@ -18,17 +18,17 @@ from protocol.pieces import Pieces
 
 _U64: Final = struct.Struct("<Q")
 _ONE_INTERVAL: Final = struct.Struct("<Q16sQQQ")
-"""What most files of a source hold. An archive of 100,000 files opens 0.2 s sooner than by the general way."""
+"""The layout of most sets: an archive of 100,000 files opens 0.2 s sooner than with the general decoder."""
 _TAGGED_HEAD: Final = 1 | 1 << 56
 _COUNT_MASK: Final = 0xFFFF_FFFF_FFFF
 _MAX_HEAD_BYTES: Final = 16 + 1 + MAX_TAG_CHARACTERS + 8
 _LEAST_SOURCE_BYTES: Final = 16 + 8
 _OF_A_SOURCE: Final = 320
-"""What a source of a decoded set takes in memory beside its numbers: key, place, entries of two dictionaries."""
+"""The bytes that a source of a decoded set takes in memory beside its numbers: key, place, entries of two dictionaries."""
 
 
 def encode_gtid_set(gtid_set: GtidSet, *, tagged: bool = False) -> bytes:
-    """`gtid_set` in format 1 if a transaction in it has a tag, or if `tagged` is asked for, else in format 0.
+    """Encode `gtid_set` in format 1 if a transaction in it has a tag or if `tagged` is true, otherwise in format 0.
 
     A server that ever saw a tag writes format 1 from then on, also for sets without one.
     """
@@ -43,7 +43,7 @@ def encode_gtid_set(gtid_set: GtidSet, *, tagged: bool = False) -> bytes:
 
 
 def decoded_bytes(data: bytes | Pieces) -> int:
-    """How much memory an encoded set takes with what it is decoded to, at most; nothing is decoded for it."""
+    """Return the most memory in bytes that an encoded set and its decoded form take, without decoding it."""
     head = bytes(data[:8])
     if len(head) < 8:
         return len(data)
@@ -55,10 +55,10 @@ def decoded_bytes(data: bytes | Pieces) -> int:
 def decode_gtid_set(data: bytes | memoryview | Pieces) -> GtidSet:
     """Decode a set in either format; all of `data` is the set.
 
-    Takes memory and time in proportion to `data`, whatever its counts say; in a thread, other threads get their turn after
-    each source. What comes in pieces stays in them: the set keeps `data`.
-    Raises: Truncated; Malformed for another format, numbers out of range, intervals that are empty, out of order or
-    not apart, a tag that is none, a source that comes twice, and bytes that are left over.
+    Memory and time are proportional to `data`, whatever its counts say; in a thread, other threads run after each source. The
+    set keeps `data`, also in pieces.
+    Raises: Truncated; Malformed for another format, numbers out of range, intervals that are empty, out of order or not apart,
+    an invalid tag, a source that comes twice, and bytes that are left over.
     """
     if not isinstance(data, Pieces):
         whole = bytes(data)
@@ -73,7 +73,7 @@ def decode_gtid_set(data: bytes | memoryview | Pieces) -> GtidSet:
 
 
 def _sources(read: Callable[[slice], bytes], size: int) -> Iterator[tuple[bytes, int, int]]:
-    """Each source's key, and from where to where its intervals stand, which are checked. `read`: a slice within `size`.
+    """Yield each source's key with the start and stop of its intervals, which are checked. `read` returns a slice within `size`.
 
     Raises: as `decode_gtid_set`.
     """
@@ -87,7 +87,7 @@ def _sources(read: Callable[[slice], bytes], size: int) -> Iterator[tuple[bytes,
         count = count >> 8 & _COUNT_MASK
     at = 8
     keys: set[bytes] = set()
-    # Each turn takes 24 bytes at least, so a count that lies ends in Truncated.
+    # Each turn takes at least 24 bytes, so a wrong count ends in Truncated.
     while count:
         count -= 1
         head = read(slice(at, min(at + _MAX_HEAD_BYTES, size)))

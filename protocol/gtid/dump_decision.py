@@ -1,7 +1,7 @@
-"""Whether a replica that asks by GTID is served, from which file on, and what of the stream it is not sent.
+"""The decision on a replica that asks by GTID: whether it is served, from which file on, and which transactions it is not sent.
 
-Sources decide the same (`file_search`, `dump_refusals`), with one difference: a relay may not have yet what the replica
-says it has. That is no refusal, it may still come (`StillAwaited`).
+Sources decide the same (`file_search`, `dump_refusals`), with one difference: a relay may not have received yet what the
+replica reports. That is no refusal, because it may still come (`StillAwaited`).
 """
 
 from collections.abc import Collection, Sequence
@@ -20,19 +20,19 @@ from protocol.gtid.file_search import Break, FileSearch, first_needed_list, stil
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 
-# As many files as `FileSearch.union_from` may count too many.
+# The number of files that `FileSearch.union_from` may count too many.
 _FILES_BEFORE = 128
 _NOTHING = GtidSet()
 
 
 @dataclass(frozen=True, slots=True)
 class SourceHoldings:
-    """What the source itself has: MySQL's executed set, or the state of MariaDB's binlog."""
+    """The transactions of the source itself: MySQL's executed set, or the state of MariaDB's binlog."""
 
     gtids: GtidSet | GtidList
 
     def lacks(self, awaited: "GtidSet | Sequence[DomainGtid]") -> bool:
-        """Whether any of these is not there. In a domain that the source has not, or has no more, it expects nothing."""
+        """Return whether any of these is missing. In a domain that the source does not have (any more), it expects nothing."""
         if isinstance(awaited, GtidSet):
             return isinstance(self.gtids, GtidSet) and not awaited <= self.gtids
         if not isinstance(self.gtids, GtidList):
@@ -42,7 +42,7 @@ class SourceHoldings:
 
 
 class StillAwaited(ProtocolError):
-    """The replica has what is not here yet, `awaited`. `refused`: what a source says that has it not."""
+    """The replica has transactions that are not here yet, `awaited`. `refused` is the answer of a source that does not have them."""
 
     def __init__(self, refused: PositionRefused, awaited: GtidSet | Sequence[DomainGtid]) -> None:
         super().__init__(refused.what)
@@ -51,7 +51,7 @@ class StillAwaited(ProtocolError):
 
 
 class UnreadableInTheWay(ProtocolError):
-    """The GTIDs of file `number` are not known: `dump_refusals.unreadable_refused`, with its name."""
+    """The GTIDs of file `number` are not known: `dump_refusals.unreadable_refused` words the refusal, with the file's name."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"the GTIDs of file {number} are not known")
@@ -59,7 +59,7 @@ class UnreadableInTheWay(ProtocolError):
 
 
 class AnonymousInTheWay(ProtocolError):
-    """File `number` has a transaction without a GTID: `dump_refusals.anonymous_refused`, with its place."""
+    """File `number` has a transaction without a GTID: `dump_refusals.anonymous_refused` words the refusal, with its place."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"file {number} has a transaction without a GTID")
@@ -68,10 +68,11 @@ class AnonymousInTheWay(ProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class MysqlHoldings:
-    """What an archive has of a MySQL source. Files are numbered from 0, the oldest, as in `search`.
+    """The transactions that an archive has of a MySQL source. Files are numbered from 0, the oldest, as in `search`.
 
-    `executed`: all that is in the files or before them. `purged`: of that, what is in no file. `anonymous`: numbers of
-    the files with transactions that have no GTID, oldest first. `unreadable`: of those whose GTIDs are not known.
+    `executed` contains all transactions in the files or before them, `purged` those of them that are in no file. `anonymous`
+    lists the numbers of the files with transactions that have no GTID, oldest first, `unreadable` those of the files whose
+    GTIDs are not known.
     """
 
     search: FileSearch
@@ -83,9 +84,9 @@ class MysqlHoldings:
 
 @dataclass(frozen=True, slots=True)
 class MysqlStart:
-    """From file `number` on, without `held`: `held_here` transactions of it are there; `later`: others may still come.
+    """A start with file `number` that omits `held`, of which `held_here` transactions are in the files. `later`: others may come.
 
-    strange: what the replica has of sources that nothing here is of: its own transactions, mostly. They may come, too.
+    `strange` contains the replica's transactions of sources that are unknown here, mostly its own. They may come, too.
     """
 
     number: int
@@ -104,10 +105,11 @@ def mysql_start(
     named: int | None = None,
     known: GtidSet | None = None,
 ) -> MysqlStart:
-    """Where a replica that has `held` starts. `named`: number of the file that it asks for itself; then nothing is checked.
+    """Decide where a replica that has `held` starts. If it asks for file `named` itself, its set is not compared.
 
-    source_uuids: of the source, whose own transactions a replica must not have more of; none: that is not checked.
-    known: all that was executed, if that is more than `holdings.executed`.
+    `source_uuids` are those of the source, of whose own transactions a replica must not have more; if empty, that is not
+    checked.
+    `known` contains all that was executed, if that is more than `holdings.executed`.
     Raises: PositionRefused; UnreadableInTheWay; AnonymousInTheWay; StillAwaited; IndexError without a file.
     """
     search = holdings.search
@@ -139,7 +141,7 @@ def mysql_start(
 
 
 def check_readable(number: int, unreadable: Sequence[int]) -> None:
-    """Whether the GTIDs of all files from `number` on are known. Raises: UnreadableInTheWay."""
+    """Check that the GTIDs of all files from `number` on are known. Raises: UnreadableInTheWay."""
     for place in unreadable:
         if place >= number:
             raise UnreadableInTheWay(place)
@@ -147,10 +149,10 @@ def check_readable(number: int, unreadable: Sequence[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MariadbHoldings:
-    """What an archive has of a MariaDB source: the list at the head of each file, oldest first, and the state at the end.
+    """The groups that an archive has of a MariaDB source: the list at the head of each file, oldest first, and the state at the end.
 
-    breaks: where the source took domains out of its state, oldest first. unreadable: numbers of the files whose GTIDs are not
-    known, oldest first.
+    `breaks` lists where the source removed domains from its state, oldest first; `unreadable` the numbers of the files whose
+    GTIDs are not known, oldest first.
     """
 
     befores: Sequence[GtidList]
@@ -159,14 +161,14 @@ class MariadbHoldings:
     unreadable: Sequence[int] = ()
 
     def first_needed(self, position: GtidPosition) -> int | None:
-        """See `first_needed_list`."""
+        """Call `first_needed_list` with these files."""
         return first_needed_list(self.befores, position, self.breaks)
 
     def awaited(self, position: GtidPosition, number: int, known: GtidList) -> list[DomainGtid]:
-        """Of `position`, the groups that may come from file `number` on, and before which nothing of their domain is sent.
+        """Return the groups of `position` that may come from file `number` on, and before which nothing of their domain is sent.
 
-        A domain that is in no state from there on, `known` at the end included, is none of the source's: what the position
-        means in it is seen when it comes.
+        A domain that is in no state from there on, including `known` at the end, is not the source's: the meaning of the
+        position in it is decided when a group of it comes.
         """
         there = [known, *(each.forgotten for each in self.breaks if each.number > number)]
         domains = {gtid.domain_id for state in there for gtid in state}
@@ -176,10 +178,10 @@ class MariadbHoldings:
 
 @dataclass(frozen=True, slots=True)
 class MariadbStart:
-    """From file `number` on; in the domains of `awaited` nothing is sent up to and with these groups.
+    """The stream starts with file `number`; in the domains of `awaited` nothing is sent up to and including these groups.
 
-    is_new: the replica has nothing of the source yet. strange: of the position, the groups of domains that the source never
-    wrote; what they mean is seen when it does.
+    `is_new`: the replica has nothing of the source yet. `strange` contains the position's groups in domains that the source
+    never wrote; their meaning is decided when it does.
     """
 
     number: int
@@ -191,7 +193,7 @@ class MariadbStart:
 def mariadb_start(
     position: GtidPosition, holdings: MariadbHoldings, *, ignore_duplicates: bool, known: GtidList | None = None
 ) -> MariadbStart:
-    """Where a replica at `position` starts. `known`: the state at the end, if that is more than `holdings.state`.
+    """Decide where a replica at `position` starts. `known` is the state at the end, if that is more than `holdings.state`.
 
     Raises: PositionRefused; UnreadableInTheWay; StillAwaited; IndexError without a file.
     """
@@ -209,7 +211,7 @@ def mariadb_start(
 
 
 def check_known(position: GtidPosition, state: GtidList, *, ignore_duplicates: bool) -> None:
-    """Whether all of the position was in the source's binlog, or may still come. Raises: PositionRefused; StillAwaited."""
+    """Check that all of the position was in the source's binlog, or may still come. Raises: PositionRefused; StillAwaited."""
     newest = state.position
     ahead: PositionRefused | None = None
     awaited: list[DomainGtid] = []

@@ -1,7 +1,7 @@
-"""Why a replica that asks by GTID is not served: the sentences of real sources, then what is asked, held and missing.
+"""Refusals of replicas that ask by GTID: the sentences of real sources, then the requested, present and missing transactions.
 
-A replica keeps some 480 bytes of an error's text, so a server's long advice is cut to its first sentence, and the sets come
-with their first transactions.
+A replica keeps some 480 bytes of an error's text, so a server's long advice is cut to its first sentence, and the sets show
+their first transactions only.
 """
 
 from collections.abc import Iterable
@@ -19,13 +19,13 @@ _REPLICA_WORDS_SINCE: Final = (8, 0, 26)
 
 
 def ahead_of(held: GtidSet, executed: GtidSet, source_uuids: Iterable[UUID]) -> GtidSet:
-    """What the replica has of the source's own transactions that the source has not. Those of other servers may be."""
+    """Return the source's own transactions that the replica has and the source lacks. A surplus of other servers' is allowed."""
     own = {uuid.bytes for uuid in source_uuids}
     return held.of_sources([key for key in held.intervals_by_key() if key[:16] in own]) - executed
 
 
 def mode_refused(gtid_mode: str) -> PositionRefused:
-    """Auto-position, and the source's GTID_MODE is not ON."""
+    """Return the refusal of auto-position by a source whose GTID_MODE is not ON."""
     return _refused(
         f"The replication sender thread cannot start in AUTO_POSITION mode: this server has GTID_MODE = {gtid_mode} "
         "instead of ON."
@@ -33,7 +33,7 @@ def mode_refused(gtid_mode: str) -> PositionRefused:
 
 
 def ahead_refused(surplus: GtidSet, version: tuple[int, ...]) -> PositionRefused:
-    """The replica has transactions of the source that the source has not: one of them lost its end."""
+    """Return the refusal of a replica with transactions of the source that the source lacks: one of them lost its end."""
     if version >= _REPLICA_WORDS_SINCE:
         text = "Replica has more GTIDs than the source has, using the source's SERVER_UUID."
     else:
@@ -45,7 +45,7 @@ def ahead_refused(surplus: GtidSet, version: tuple[int, ...]) -> PositionRefused
 
 
 def purged_refused(held: GtidSet, missing: GtidSet, version: tuple[int, ...]) -> PositionRefused:
-    """Transactions that the replica needs are no more in any file."""
+    """Return the refusal of a replica that needs transactions which no file contains any more."""
     if version >= _REPLICA_WORDS_SINCE:
         text = "Cannot replicate because the source purged required binary logs."
     else:
@@ -60,7 +60,7 @@ def purged_refused(held: GtidSet, missing: GtidSet, version: tuple[int, ...]) ->
 
 
 def anonymous_refused(file: str, offset: int) -> PositionRefused:
-    """A transaction without a GTID is in the way, in the piece of `file` that starts at `offset`."""
+    """Return the refusal because of a transaction without a GTID in the piece of `file` that starts at `offset`."""
     return _refused(
         f"Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, position {offset}. "
         "Let the replica pass it by file and position, or copy the data anew"
@@ -68,7 +68,7 @@ def anonymous_refused(file: str, offset: int) -> PositionRefused:
 
 
 def unreadable_refused(file: str) -> PositionRefused:
-    """The stream would contain a file whose GTIDs are not known: which transactions to leave out cannot be decided."""
+    """Return the refusal of a stream with a file whose GTIDs are not known: the transactions to leave out cannot be determined."""
     return _refused(
         f"binlog-relay cannot read the GTIDs in {file} (its ledger: gtid_unreadable), so no replica that asks by GTID gets "
         "that file. Let the replica ask by file and position, or copy the data to it anew"
@@ -76,7 +76,7 @@ def unreadable_refused(file: str) -> PositionRefused:
 
 
 def gtid_refused(file: str, offset: int) -> PositionRefused:
-    """The source's GTID_MODE was set to OFF, and at `offset` of `file` there is a transaction with a GTID."""
+    """Return the refusal because the source's GTID_MODE is OFF, and a transaction at `offset` of `file` has a GTID."""
     return _refused(
         f"Cannot replicate GTID-transaction when @@GLOBAL.GTID_MODE = OFF, at file {file}, position {offset}. "
         "The source's GTID_MODE was changed: set it back, or follow by file and position"
@@ -84,9 +84,9 @@ def gtid_refused(file: str, offset: int) -> PositionRefused:
 
 
 def check_mariadb_position(position: GtidPosition, state: GtidList, *, ignore_duplicates: bool) -> None:
-    """Whether each group of the position was in the source's binlog. `state`: at its end (`@@gtid_binlog_state`).
+    """Check that each group of the position was in the source's binlog, whose `state` at its end is `@@gtid_binlog_state`.
 
-    A domain that the source never saw is no error. ignore_duplicates: nor is a group that is still to come.
+    A domain that the source never saw is no error, and with `ignore_duplicates` neither is a group that is still to come.
     Raises: PositionRefused. Checked on MariaDB 10.11.
     """
     newest = state.position
@@ -107,7 +107,7 @@ def check_mariadb_position(position: GtidPosition, state: GtidList, *, ignore_du
 
 
 def mariadb_purged_refused(position: GtidPosition, oldest: GtidList) -> PositionRefused:
-    """No file starts at or before the position. `oldest`: the list at the head of the oldest file."""
+    """Return the refusal when no file starts at or before the position. `oldest` is the list at the head of the oldest file."""
     return _refused(
         "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and required "
         f"binlog files have been purged. Asked: '{_short(str(position))}', the oldest file begins behind '"
@@ -116,7 +116,7 @@ def mariadb_purged_refused(position: GtidPosition, oldest: GtidList) -> Position
 
 
 def hole_refused(position: GtidPosition, domain_id: int) -> PositionRefused:
-    """In strict mode: a later group of the same server came, the one of the position never did."""
+    """Return the refusal in strict mode: a later group of the same server came, but the position's own group never did."""
     return _refused(
         f"The binlog on the master is missing the GTID {position.domain(domain_id)} requested by the slave (even though both "
         "a prior and a subsequent sequence number does exist), and GTID strict mode is enabled"
@@ -124,8 +124,8 @@ def hole_refused(position: GtidPosition, domain_id: int) -> PositionRefused:
 
 
 def shown_set(gtid_set: GtidSet) -> str:
-    """A set in one line as a message shows it: all of it, or its beginning and how many there are."""
-    # The text of a million intervals is not made to show eighty characters.
+    """Return a set in one line for a message: all of it, or its beginning and how many transactions it contains."""
+    # The text of a million intervals is not generated to show eighty characters.
     if gtid_set.interval_count <= 64 and len(gtid_set.line) <= _MAX_SET_CHARACTERS:
         return gtid_set.line
     tsid, first, last = gtid_set.first_run

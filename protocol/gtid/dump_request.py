@@ -16,10 +16,10 @@ _LONGEST_HEAD_BYTES: Final = 2 + 4 + 4 + _MAX_FILE_NAME_BYTES + 8 + 4
 
 @dataclass(frozen=True, slots=True)
 class BinlogDumpGtid:
-    """The request. `file` "": the source finds it; else the stream starts in that file, whatever the replica lacks.
+    """The request. With an empty `file` the source chooses it; otherwise the stream starts in that file, for any set of the replica.
 
-    `held`: the replica's set, encoded (`decode_gtid_set`, errors as ER_MALFORMED_GTID_SET_ENCODING): a million intervals
-    take some milliseconds, so whoever answers chooses where that is done.
+    `held` is the replica's encoded set (`decode_gtid_set`, whose errors mean ER_MALFORMED_GTID_SET_ENCODING). Decoding a million
+    intervals takes some milliseconds, so the caller chooses where that is done.
     """
 
     file: str
@@ -30,16 +30,16 @@ class BinlogDumpGtid:
 
     @property
     def ends_at_end(self) -> bool:
-        """Whether the client wants EOF at the end of the stream instead of waiting. Server id 0 means the same."""
+        """True if the client wants EOF at the end of the stream instead of waiting. Server id 0 means the same."""
         return bool(self.flags & DumpFlag.NON_BLOCK) or self.server_id == 0
 
 
 def decode_binlog_dump_gtid(body: bytes | Pieces) -> BinlogDumpGtid:
     """Decode COM_BINLOG_DUMP_GTID without its command byte. `held` is a part of `body`, not a copy.
 
-    Layout: flags u16 | server_id u32 | name size u32 | file name | position u64 | data size u32 | GTID set. Bytes behind
-    it are not looked at, as by MySQL 5.6.24 and 9.7.4, which answer ER_MALFORMED_PACKET to all that is raised here.
-    Raises: Truncated for sizes that lie; Malformed for a name that is longer than 512 bytes or not UTF-8.
+    Layout: flags u16 | server_id u32 | name size u32 | file name | position u64 | data size u32 | GTID set. Bytes after it are
+    ignored, as by MySQL 5.6.24 and 9.7.4, which answer ER_MALFORMED_PACKET to all that is raised here.
+    Raises: Truncated for wrong sizes; Malformed for a name that is longer than 512 bytes or not UTF-8.
     """
     cursor = Cursor(bytes(body[:_LONGEST_HEAD_BYTES]))
     flags = DumpFlag(cursor.uint(2))
@@ -60,14 +60,14 @@ def decode_binlog_dump_gtid(body: bytes | Pieces) -> BinlogDumpGtid:
 
 
 def encode_binlog_dump_gtid(held: bytes, *, flags: int, server_id: int) -> bytes:
-    """The request of a replica that holds this encoded set and leaves the file to the source, without its command byte."""
+    """Encode the request of a replica that has this encoded set and lets the source choose the file, without its command byte."""
     return struct.pack("<HIIQI", flags, server_id, 0, 4, len(held)) + held
 
 
-# The tag of a transaction is not known to servers before 8.3: they are sent the other transactions only.
+# Servers before 8.3 do not know tags: they are sent the transactions without one only.
 FIRST_VERSION_WITH_TAGS: Final = (8, 3)
 
 
 def known_to(version: tuple[int, ...], gtid_set: GtidSet) -> GtidSet:
-    """What of a set may be sent to a source of this version."""
+    """Return the part of a set that may be sent to a source of this version."""
     return gtid_set if version >= FIRST_VERSION_WITH_TAGS else gtid_set.without_tags()

@@ -1,11 +1,11 @@
-"""What one binlog says about GTIDs: the transactions before it, those in it, and about where each of them is.
+"""The GTIDs of one binlog: the transactions before it, those in it, and about where each of them is.
 
     before   Previous_gtids or Gtid_list at its head; None where it has none (MySQL 5.6 without GTIDs, and older)
     inside   a set (MySQL) or the last group of each server (MariaDB)
     blocks   the file in pieces of 64 KiB and more, with the transactions of each: to find one by its GTID, look for its
              block, then feed that piece of the file to a collector with `gap_bytes` 0
 
-Nothing here is known only to the archive: all of it comes from the file's bytes again.
+The archive adds no knowledge of its own: all of it can be derived from the file's bytes again.
 """
 
 from array import array
@@ -29,8 +29,8 @@ _MASK: Final = 2**64 - 1
 class Run:
     """Transactions with the numbers `first` to `last` of one source, without a gap, in the order of the file.
 
-    `key`: `Tsid.key`, or for MariaDB domain u32, server u32, little endian. `serial`: how many transactions of the file
-    ended up to the last of them, so of two runs the one with the greater serial ends later.
+    `key` is `Tsid.key`, or for MariaDB domain u32, server u32, little endian. `serial` counts the transactions of the file that
+    ended up to and including the last of these, so of two runs the one with the greater serial ends later.
     """
 
     key: bytes
@@ -39,15 +39,15 @@ class Run:
     serial: int
 
     def has(self, key: bytes, number: int) -> bool:
-        """Whether this transaction is in it."""
+        """Return whether this transaction is in the run."""
         return self.key == key and self.first <= number <= self.last
 
 
 @dataclass(frozen=True, slots=True)
 class IndexBlock:
-    """The piece [start, stop) of a file; both are starts of transactions, or the end. `timestamp`: of its first event, s.
+    """The piece [start, stop) of a file; both are starts of transactions, or the end. `timestamp` (s) is that of its first event.
 
-    `anonymous`: transactions in it without a GTID.
+    `anonymous` counts the transactions in it without a GTID.
     """
 
     start: int
@@ -57,14 +57,14 @@ class IndexBlock:
     runs: tuple[Run, ...]
 
     def has(self, key: bytes, number: int) -> bool:
-        """Whether this transaction starts in it."""
+        """Return whether this transaction starts in the block."""
         return any(run.has(key, number) for run in self.runs)
 
 
 class FileGtidCollector:
-    """Takes a file's bytes, in pieces cut anywhere, from its first event on; tells what they say.
+    """Collects the GTIDs of a file from its bytes, which come in pieces of any size from the first event on.
 
-    A transaction counts once its last event was taken whole. `flavour` "mysql" or "mariadb": a GTID event of the other one is
+    A transaction counts once its last event is complete. `flavour` is "mysql" or "mariadb": a GTID event of the other one is
     malformed, so `before` and `inside` are of that kind. Not thread-safe; `take` releases the GIL for most of its time.
     """
 
@@ -84,29 +84,29 @@ class FileGtidCollector:
 
     @property
     def position(self) -> int:
-        """Offset in the file up to which events were taken."""
+        """The offset in the file up to which events were read."""
         return self._scanner.position
 
     @property
     def between_events(self) -> bool:
-        """Whether what was taken ends where an event does."""
+        """True if the bytes read so far end where an event does."""
         return not self._tail and not self._scanner.skip_left and not self._scanner.capture_left
 
     @property
     def transactions(self) -> int:
-        """How many ended."""
+        """The number of transactions that ended."""
         return self._serial_before + self._scanner.transactions
 
     @property
     def anonymous(self) -> int:
-        """How many of them have no GTID."""
+        """The number of ended transactions without a GTID."""
         return self._anonymous_before + self._scanner.anonymous
 
     def go_on(self, before: GtidSet | GtidList | None, blocks: Iterable[IndexBlock]) -> None:
-        """Starts behind `blocks`, the file's first ones, without its bytes; `before` is what its head says.
+        """Continue after `blocks`, the file's first ones, without their bytes; `before` is the content of the file's head.
 
-        For a collector that took nothing yet. What is taken next stands at the last one's `stop`. Of `transactions` those
-        behind the last one with a GTID are lost, which only their order needs.
+        This is for a collector that has read nothing yet. The next bytes belong at the last block's `stop`. Those of
+        `transactions` after the last one with a GTID are not counted, which only their order needs.
         """
         self._before = before
         stop = self._scanner.position
@@ -120,17 +120,18 @@ class FileGtidCollector:
         self._scanner.head_expected = False
 
     def begin(self, position: int) -> None:
-        """What is taken next stands at `position`, outside of any transaction: a start in mid-file, or a file that was cut
-        back. What ended before is kept."""
+        """Expect the next bytes at `position`, outside of any transaction: a start in mid-file, or a file that was cut back.
+        Ended transactions are kept.
+        """
         self._tail = b""
         self._scanner.begin(position)
 
     def take(self, data: bytes | bytearray | memoryview) -> None:
-        """Takes the next bytes. Raises: Malformed for what cannot be an event, with its offset."""
+        """Read the next bytes. Raises: Malformed for what cannot be an event, with its offset."""
         scanner = self._scanner
         used = 0
         if self._tail:
-            # The head of an event that was cut: joined with as much as it can need.
+            # The head of an event that was cut is joined with the most bytes that it can need.
             head = self._tail + bytes(data[:GTID_HEAD])
             taken = scanner.feed(head, 0, len(head))
             if taken < len(self._tail):
@@ -143,24 +144,24 @@ class FileGtidCollector:
         self._settle()
 
     def finish(self) -> None:
-        """Ends the last block: the file is complete."""
+        """End the last block: the file is complete."""
         self._scanner.finish()
         self._settle()
 
     def take_blocks(self) -> list[IndexBlock]:
-        """The blocks that ended since the last call."""
+        """Return the blocks that ended since the last call."""
         ready, self._ready = self._ready, []
         return ready
 
     @property
     def head_complete(self) -> bool:
-        """Whether `before` will not change any more: its event was taken, or a transaction has begun."""
+        """True if `before` cannot change any more: its event was read, or a transaction has begun."""
         scanner = self._scanner
         return (scanner.captured is not None and not scanner.capture_left) or scanner.in_group or self.transactions > 0
 
     @property
     def before(self) -> GtidSet | GtidList | None:
-        """What the head of the file says of all files before it. Raises: Malformed."""
+        """The transactions of all earlier files, from the head of the file. Raises: Malformed."""
         captured = self._scanner.captured
         if captured is not None and captured is not self._captured and not self._scanner.capture_left:
             stop = len(captured) - self._checksum_bytes
@@ -173,7 +174,7 @@ class FileGtidCollector:
         return self._before
 
     def open_block(self) -> IndexBlock | None:
-        """The block that did not end yet, as far as it goes; None: nothing is in it."""
+        """Return the block that has not ended yet, as far as it goes; None if nothing is in it."""
         rows = self._scanner.open_rows()
         if not rows:
             return None
@@ -182,7 +183,7 @@ class FileGtidCollector:
         return IndexBlock(start, stop, timestamp, anonymous, _in_order(runs))
 
     def inside(self) -> GtidSet | GtidList:
-        """The transactions that ended by now: a set, or for MariaDB the last group of each server."""
+        """Return the transactions that ended so far: a set, or for MariaDB the last group of each server."""
         rows = self._scanner.open_rows()
         for at in range(0, len(rows) - SCAN_ROW, SCAN_ROW):
             self._count(self._run(rows, at))
@@ -233,5 +234,5 @@ def _domain_gtid(key: bytes, number: int) -> DomainGtid:
 
 
 def gtid_text(key: bytes, number: int) -> str:
-    """The text of one transaction of a run: `uuid:23`, `uuid:tag:23`, `0-1-23`."""
+    """Return the text of one transaction of a run: `uuid:23`, `uuid:tag:23`, `0-1-23`."""
     return f"{Tsid.from_key(key)}:{number}" if len(key) >= 16 else str(_domain_gtid(key, number))

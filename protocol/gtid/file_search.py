@@ -1,7 +1,8 @@
-"""In which of many files a replica that asks by GTID has to start.
+"""The search for the file, of many, in which a replica that asks by GTID starts.
 
-Both answers are those of real sources. MySQL: the newest file with all of whose Previous_gtids the replica has, which is
-the first file that holds something it lacks. MariaDB: the newest file whose Gtid_list lies before the replica's position.
+Both answers are those of real sources. MySQL chooses the newest file with all of whose Previous_gtids the replica has, which is
+the first file that contains something it lacks. MariaDB chooses the newest file whose Gtid_list lies before the replica's
+position.
 """
 
 from collections.abc import Sequence
@@ -17,10 +18,10 @@ _EMPTY: Final = encode_gtid_set(GtidSet())
 
 
 class FileSearch:
-    """The sets of transactions in each of MySQL's files, oldest first; finds the first that a replica needs.
+    """The sets of transactions in each of MySQL's files, oldest first, among which it finds the first that a replica needs.
 
-    A set is kept encoded, 40 bytes where a file holds one interval of one source, and each 128 files have one set of all
-    of them: so a search in 10,000 files decodes 128 sets and compares 200.
+    A set is kept encoded, in 40 bytes where a file contains one interval of one source, and each 128 files share one union: so
+    a search in 10,000 files decodes 128 sets and compares 200.
     """
 
     def __init__(self) -> None:
@@ -32,14 +33,14 @@ class FileSearch:
         return len(self._insides) - self._dropped
 
     def append(self, inside: GtidSet) -> None:
-        """One more file, the newest."""
+        """Add the newest file."""
         if len(self._insides) % _BLOCK_FILES == 0:
             self._blocks.append(GtidSet())
         self._blocks[-1] |= inside
         self._insides.append(encode_gtid_set(inside))
 
     def extend(self, insides: Sequence[GtidSet]) -> GtidSet:
-        """Many files more, oldest first, at a third of the cost of `append` for each. Returns what they hold together."""
+        """Add many files, oldest first, at a third of the cost of `append` for each, and return the union of their sets."""
         everything = GtidSetBuilder()
         at = 0
         while at < len(insides):
@@ -58,15 +59,15 @@ class FileSearch:
         return everything.snapshot()
 
     def extend_newest(self, inside: GtidSet) -> None:
-        """The newest file, which grows, holds all this by now. Raises: IndexError without a file."""
+        """Replace the set of the newest file, which grows. Raises: IndexError without a file."""
         self._insides[-1] = encode_gtid_set(inside)
         self._blocks[-1] |= inside
 
     def drop_oldest(self, count: int) -> None:
-        """The oldest files were purged."""
+        """Remove the `count` oldest files, which were purged."""
         for number in range(self._dropped, self._dropped + min(count, len(self))):
             self._insides[number] = _EMPTY
-        # A block that still names what is gone only costs a look into it.
+        # A block that still names a removed file only costs a look into it.
         self._dropped += min(count, len(self))
         whole = self._dropped // _BLOCK_FILES * _BLOCK_FILES
         del self._insides[:whole]
@@ -74,23 +75,23 @@ class FileSearch:
         self._dropped -= whole
 
     def copy(self) -> "FileSearch":
-        """One that does not change with this one. Costs a pointer a file."""
+        """Return a copy that does not change with this one. It costs a pointer a file."""
         made = FileSearch()
         made._insides, made._blocks, made._dropped = self._insides[:], self._blocks[:], self._dropped
         return made
 
     def inside(self, number: int) -> GtidSet:
-        """What file `number` (0: the oldest) holds. Raises: IndexError."""
+        """Return the set of file `number` (0: the oldest). Raises: IndexError."""
         return decode_gtid_set(self.encoded_inside(number))
 
     def encoded_inside(self, number: int) -> bytes:
-        """The same as bytes, at no cost."""
+        """Return the encoded set of file `number`, at no cost. Raises: IndexError."""
         if not 0 <= number < len(self):
             raise IndexError(number)
         return self._insides[self._dropped + number]
 
     def first_needed(self, held: GtidSet) -> int | None:
-        """Number of the first file with a transaction that is not in `held`; None: there is none."""
+        """Return the number of the first file with a transaction that is not in `held`; None: there is none."""
         for block, everything in enumerate(self._blocks):
             if everything <= held:
                 continue
@@ -101,7 +102,7 @@ class FileSearch:
         return None
 
     def holding(self, gtids: GtidSet) -> list[int]:
-        """Numbers of the files that hold a transaction of `gtids`, oldest first."""
+        """Return the numbers of the files that contain a transaction of `gtids`, oldest first."""
         found = []
         for block, everything in enumerate(self._blocks):
             if everything.meets(gtids):
@@ -112,7 +113,7 @@ class FileSearch:
         return found
 
     def union_of_oldest(self, count: int) -> GtidSet:
-        """Everything in the `count` oldest files, and perhaps of those that were dropped before them."""
+        """Return the union of the `count` oldest files, and perhaps of those that were dropped before them."""
         stop = self._dropped + count
         whole = stop // _BLOCK_FILES
         builder = GtidSetBuilder()
@@ -123,7 +124,7 @@ class FileSearch:
         return builder.snapshot()
 
     def union_from(self, number: int) -> GtidSet:
-        """Everything in the files from `number` on, and perhaps of the 127 before it."""
+        """Return the union of the files from `number` on, and perhaps of the 127 before it."""
         builder = GtidSetBuilder()
         for block in self._blocks[(self._dropped + number) // _BLOCK_FILES :]:
             builder.add_set(block)
@@ -132,25 +133,25 @@ class FileSearch:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Before file `number` the source took domains out of its state (`FLUSH BINARY LOGS DELETE_DOMAIN_ID`): what it had of them."""
+    """Before file `number` the source removed domains from its state (`FLUSH BINARY LOGS DELETE_DOMAIN_ID`), here `forgotten`."""
 
     number: int
     forgotten: GtidList
 
     def hides_groups_from(self, position: GtidPosition) -> bool:
-        """Whether a replica at `position` has a beginning of such a domain, and would not get the rest behind the break.
+        """Return whether a replica at `position` has only the beginning of such a domain, and would not get the rest after the break.
 
-        One that has nothing of the domain may have been made from a backup that was taken since.
+        A replica that has nothing of the domain may come from a backup that was taken after the break.
         """
         newest = self.forgotten.position
         return any(self.forgotten.contains(gtid) and newest.domain(gtid.domain_id) != gtid for gtid in position)
 
 
 def first_needed_list(befores: Sequence[GtidList], position: GtidPosition, breaks: Sequence[Break] = ()) -> int | None:
-    """Number of the newest file (0: the oldest) from which a replica at `position` gets all it lacks; None: of none.
+    """Return the number of the newest file (0: the oldest) from which a replica at `position` gets all it lacks; None: no file.
 
-    befores: the list at the head of each file, oldest first; breaks: in the same order. Behind a break a source expects
-    nothing of a domain that it has forgotten, and here neither where the files before it do not have the rest.
+    `befores` contains the list at the head of each file, oldest first; `breaks` is in the same order. After a break a source
+    expects nothing of a domain that it has forgotten; here neither, if the files before the break do not contain the rest.
     """
     hidden = next((each for each in breaks if each.hides_groups_from(position)), None)
     if hidden is not None:
@@ -168,8 +169,9 @@ def first_needed_list(befores: Sequence[GtidList], position: GtidPosition, break
 
 
 def _newest_before(befores: Sequence[GtidList], position: GtidPosition, start: int, stop: int) -> int | None:
-    """The same among the files from `start` on and before `stop`, without a break in between: numbers only grow there, and
-    log2(files) lists are looked at."""
+    """Return the same among the files [start, stop), which no break divides: numbers only grow there, so log2(files) lists are
+    compared.
+    """
     low, high = start, stop
     while low < high:
         middle = (low + high) // 2
@@ -181,10 +183,10 @@ def _newest_before(befores: Sequence[GtidList], position: GtidPosition, start: i
 
 
 def lies_before(before: GtidList, position: GtidPosition) -> bool:
-    """Whether nothing up to this list is lacking at `position`, so that a stream may start behind it.
+    """Return whether `position` lacks nothing up to this list, so that a stream may start after it.
 
     Each domain of the list must be one of the position's, and its group of the same server must be a later one, or the very
-    last of the domain. Checked on MariaDB 10.11, which logs with the list of each file what a replica may start from.
+    last of the domain. Checked on MariaDB 10.11, which logs with the list of each file where a replica may start.
     """
     newest = before.position
     for gtid in before:
@@ -200,6 +202,6 @@ def lies_before(before: GtidList, position: GtidPosition) -> bool:
 
 
 def still_awaited(before: GtidList, position: GtidPosition) -> list[DomainGtid]:
-    """Of `position`, the groups that come behind the list `before`: in their domains nothing is sent before them."""
+    """Return the groups of `position` that come after the list `before`: in their domains nothing is sent before them."""
     newest = before.position
     return [gtid for gtid in position if newest.domain(gtid.domain_id) != gtid]

@@ -1,7 +1,7 @@
-"""MySQL's sets of GTIDs: values that never change, and the one that grows.
+"""MySQL's sets of GTIDs: the values, which never change, and the builder, which grows.
 
-A set keeps, for each source (uuid and tag), the bytes that the wire has for its intervals (`protocol.kernel.intervals`).
-So decoding is a check and a copy, sets share what they have in common, and a copy costs nothing.
+A set keeps, for each source (uuid and tag), the bytes that the wire has for its intervals (`protocol.kernel.intervals`). So
+decoding is a check and a copy, sets share their common parts, and a copy costs nothing.
 """
 
 import struct
@@ -14,16 +14,16 @@ from protocol.gtid.mysql_gtid import MAX_GNO, MysqlGtid, Tsid, parse_gno, parse_
 from protocol.kernel import intervals
 from protocol.pieces import Pieces
 
-# Runs that did not continue the one before them are merged when there are so many, or an eighth of what is there:
-# so numbers in any order cost a constant number of copies each.
+# Runs that did not continue the one before them are merged once there are this many, or an eighth of the merged ones: so
+# numbers in any order cost a constant number of copies each.
 _FEWEST_WAITING: Final = 4096
 
 
 class GtidSet:
     """A set of MySQL's transactions. Immutable, hashable, compared by value.
 
-    Operators: | union, - difference, & intersection, <= and >= subset, `in` for one transaction; falsy when empty. `str`
-    gives the text that servers print, with ",\\n" between servers.
+    Operators: | union, - difference, & intersection, <= and >= subset, `in` for one transaction; an empty set is falsy. `str`
+    returns the text that servers print, with ",\\n" between servers.
     """
 
     __slots__ = ("_by_key",)
@@ -36,25 +36,25 @@ class GtidSet:
 
     @classmethod
     def from_intervals(cls, by_key: Mapping[bytes, bytes]) -> "GtidSet":
-        """From canonical intervals (see `protocol.kernel.intervals`) by `Tsid.key`. Nothing is checked here."""
+        """Make a set from canonical intervals (`protocol.kernel.intervals`) by `Tsid.key`, without checking them."""
         made = cls.__new__(cls)
         made._by_key = {key: numbers for key, numbers in by_key.items() if numbers}
         return made
 
     @classmethod
     def of_intervals(cls, by_key: Mapping[bytes, bytes]) -> "GtidSet":
-        """As `from_intervals`, of a mapping that has none without numbers: it is kept, and must not change."""
+        """Do the same for a mapping without empty members: it is kept, and must not change."""
         made = cls.__new__(cls)
         made._by_key = by_key
         return made
 
     @classmethod
     def from_text(cls, text: str) -> "GtidSet":
-        """From `uuid:1-3:5:tag:1-7,uuid:...`, as servers and people write it.
+        """Parse `uuid:1-3:5:tag:1-7,uuid:...`, as servers and people write it.
 
-        Spaces and newlines around the parts, any case, any order, what overlaps, and empty members between commas are
-        taken. Raises: Malformed; also, unlike servers, for an interval that runs backwards and for a uuid or tag
-        without a number: an operator who wrote that did not mean the empty set.
+        Spaces and newlines around the parts, any case, any order, overlaps, and empty members between commas are accepted.
+        Raises: Malformed; also, unlike servers, for an interval that runs backwards and for a uuid or tag without a number: an
+        operator who wrote that did not mean the empty set.
         """
         runs: dict[bytes, array[int]] = {}
         for member in text.split(","):
@@ -67,7 +67,7 @@ class GtidSet:
 
     @property
     def line(self) -> str:
-        """The text in one line, for logs, events listings and error messages."""
+        """The text in one line, for logs, lists of events and error messages."""
         return self._text(",")
 
     def __repr__(self) -> str:
@@ -86,31 +86,32 @@ class GtidSet:
                 uuid = key[:16]
         return separator.join(members)
 
-    # --- what is in it -----------------------------------------------------------------------------------------------
+    # --- its members -------------------------------------------------------------------------------------------------
 
     def intervals_by_key(self) -> Mapping[bytes, bytes]:
-        """Canonical, non-empty intervals by `Tsid.key`. Not to be changed."""
+        """Return the canonical, non-empty intervals by `Tsid.key`. The mapping must not be changed."""
         return self._by_key
 
     def tsids(self) -> list[Tsid]:
-        """The sources, in order."""
+        """Return the sources, in order."""
         return [Tsid.from_key(key) for key in sorted(self._by_key)]
 
     def intervals(self, tsid: Tsid) -> list[tuple[int, int]]:
-        """The source's intervals as (first, last), both in the set."""
+        """Return the source's intervals as (first, last), both in the set."""
         numbers = array("Q", self._by_key.get(tsid.key, b""))
         return [(numbers[i], numbers[i + 1] - 1) for i in range(0, len(numbers), 2)]
 
     @property
     def first_run(self) -> tuple[Tsid, int, int]:
-        """The first source's first interval, as (source, first, last); nothing is made of all the others. Raises: ValueError for an
-        empty set."""
+        """The first source's first interval as (source, first, last); the others are not decoded. Raises: ValueError for an empty
+        set.
+        """
         key = min(self._by_key)
         first, stop = struct.unpack_from("<QQ", self._by_key[key])
         return Tsid.from_key(key), first, stop - 1
 
     def members(self) -> Iterator[MysqlGtid]:
-        """Each transaction, in order. For small sets."""
+        """Yield each transaction, in order. For small sets."""
         for tsid in self.tsids():
             for first, last in self.intervals(tsid):
                 for gno in range(first, last + 1):
@@ -118,28 +119,28 @@ class GtidSet:
 
     @property
     def count(self) -> int:
-        """How many transactions it has."""
+        """The number of transactions."""
         return sum(map(intervals.count, self._by_key.values()))
 
     @property
     def interval_count(self) -> int:
-        """How many intervals it has, which is what its work and memory grow with."""
+        """The number of intervals, with which its work and memory grow."""
         return sum(map(len, self._by_key.values())) // 16
 
     def has(self, key: bytes, gno: int) -> bool:
-        """Whether number `gno` of the source with this `Tsid.key` is in it."""
+        """Return whether number `gno` of the source with this `Tsid.key` is in the set."""
         numbers = self._by_key.get(key)
         return numbers is not None and 0 < gno <= MAX_GNO and intervals.contains(numbers, gno)
 
     def has_run(self, key: bytes, first: int, last: int) -> bool:
-        """Whether all numbers from `first` to `last` of the source with this `Tsid.key` are in it."""
+        """Return whether all numbers from `first` to `last` of the source with this `Tsid.key` are in the set."""
         numbers = self._by_key.get(key)
         if numbers is None or not 0 < first <= last <= MAX_GNO:
             return False
         return intervals.is_subset(first.to_bytes(8, "little") + (last + 1).to_bytes(8, "little"), numbers)
 
     def meets_run(self, key: bytes, first: int, last: int) -> bool:
-        """Whether a number from `first` to `last` of the source with this `Tsid.key` is in it."""
+        """Return whether a number from `first` to `last` of the source with this `Tsid.key` is in the set."""
         numbers = self._by_key.get(key)
         return numbers is not None and 0 < first <= last <= MAX_GNO and intervals.meets_run(numbers, first, last)
 
@@ -157,7 +158,7 @@ class GtidSet:
 
     @property
     def has_tags(self) -> bool:
-        """Whether a transaction in it has a tag: the wire's second format is needed then."""
+        """True if a transaction in the set has a tag: the wire's second format is needed then."""
         for key in self._by_key:  # noqa: SIM110 - any() takes three times as long, and each set that is encoded asks
             if len(key) > 16:
                 return True
@@ -206,33 +207,33 @@ class GtidSet:
         return other < self
 
     def meets(self, other: "GtidSet") -> bool:
-        """Whether a transaction is in both."""
+        """Return whether the two sets have a transaction in common."""
         own, kept = self._by_key, other._by_key
         return any(key in kept and intervals.intersection(own[key], kept[key]) for key in own)
 
     def of_sources(self, keys: Iterable[bytes]) -> "GtidSet":
-        """The transactions of the sources with these `Tsid.key`s. Takes the time of looking each of them up."""
+        """Return the transactions of the sources with these `Tsid.key`s. Each of them is looked up."""
         by_key = self._by_key
         if isinstance(by_key, EncodedIntervals):
             return GtidSet.of_intervals(by_key.of_sources(keys))
         return GtidSet.from_intervals({key: by_key[key] for key in keys if key in by_key})
 
     def split(self, keys: Container[bytes]) -> tuple["GtidSet", "GtidSet"]:
-        """The transactions of sources whose `Tsid.key` is in `keys`, and those of all others."""
+        """Return the transactions of sources whose `Tsid.key` is in `keys`, and those of all others."""
         found: tuple[list[bytes], list[bytes]] = ([], [])
         for key in self._by_key:
             found[key not in keys].append(key)
         return self.of_sources(found[0]), self.of_sources(found[1])
 
     def without_tags(self) -> "GtidSet":
-        """The transactions that have no tag: all that servers before 8.3 know of."""
+        """Return the transactions that have no tag, which are all that servers before 8.3 know."""
         return GtidSet.from_intervals({key: numbers for key, numbers in self._by_key.items() if len(key) == 16})
 
 
 class EncodedIntervals(Mapping[bytes, bytes]):
-    """Canonical, non-empty intervals by `Tsid.key`, as `GtidSet.intervals_by_key` has them, which stand in a set's bytes.
+    """Canonical, non-empty intervals by `Tsid.key`, as in `GtidSet.intervals_by_key`, that are slices of an encoded set.
 
-    A copy of all of a dump request of 16 MB costs more than its answer: each source's is made when it is asked for.
+    A copy of a dump request of 16 MB costs more than its answer, so each source's slice is made when it is asked for.
     """
 
     __slots__ = ("_data", "_places")
@@ -254,25 +255,25 @@ class EncodedIntervals(Mapping[bytes, bytes]):
         return len(self._places)
 
     def of_sources(self, keys: Iterable[bytes]) -> "EncodedIntervals":
-        """Those with these keys, of the same bytes."""
+        """Return the intervals of these keys, of the same bytes."""
         places = self._places
         return EncodedIntervals(self._data, {key: places[key] for key in keys if key in places})
 
 
 class GtidSetBuilder:
-    """A set that grows, mostly by the next number: that costs no more than an addition.
+    """A set that grows, mostly by the next number, which costs no more than an addition.
 
-    `snapshot` merges what came since the last one into only those sources that changed.
+    `snapshot` merges the additions since the last one into only those sources that changed.
     """
 
     def __init__(self, start: GtidSet | None = None) -> None:
         self._merged: dict[bytes, bytes] = dict(start.intervals_by_key()) if start is not None else {}
         self._runs: dict[bytes, _Run] = {}
         self.sources = list(self._merged)
-        """The `Tsid.key`s that have a transaction in it, in the order in which they came."""
+        """The `Tsid.key`s that have a transaction in the set, in the order in which they came."""
 
     def add(self, key: bytes, gno: int) -> None:
-        """Adds one transaction, of the source with this `Tsid.key`. Raises: Malformed for a number out of range."""
+        """Add one transaction, of the source with this `Tsid.key`. Raises: Malformed for a number out of range."""
         run = self._runs.get(key)
         if run is not None and gno == run.stop and gno <= MAX_GNO:
             run.stop = gno + 1
@@ -280,7 +281,7 @@ class GtidSetBuilder:
         self.add_run(key, gno, gno + 1)
 
     def add_run(self, key: bytes, start: int, stop: int) -> None:
-        """Adds the numbers in [start, stop). Raises: Malformed for numbers out of range, or none."""
+        """Add the numbers in [start, stop). Raises: Malformed for numbers out of range, or none."""
         if not 0 < start < stop <= MAX_GNO + 1:
             raise Malformed(f"transactions {start} to {stop - 1} of {Tsid.from_key(key)}: not within 1 and {MAX_GNO}")
         run = self._runs.get(key)
@@ -299,18 +300,18 @@ class GtidSetBuilder:
                 del self._runs[key]
 
     def add_set(self, other: GtidSet) -> None:
-        """Adds all of another set."""
+        """Add all of another set."""
         for key, numbers in other.intervals_by_key().items():
             if key not in self._merged and key not in self._runs:
                 self.sources.append(key)
             self._merged[key] = intervals.union(self._merged.get(key, b""), numbers)
 
     def snapshot(self) -> GtidSet:
-        """The set as it is now."""
+        """Return the set at this moment."""
         return GtidSet.from_intervals(self.intervals_by_key())
 
     def intervals_by_key(self) -> dict[bytes, bytes]:
-        """As `GtidSet.intervals_by_key`, a dictionary of its own."""
+        """Return `GtidSet.intervals_by_key` of this moment as a dictionary of its own."""
         for key, run in self._runs.items():
             self._merge(key, run)
         self._runs.clear()
@@ -333,7 +334,7 @@ class _Run:
 
 
 def _canonical(runs: "array[int]") -> bytes:
-    """The canonical intervals of (start, stop) pairs in any order."""
+    """Return the canonical intervals of (start, stop) pairs in any order."""
     data = little_endian(runs)
     if intervals.check(data, 0, len(runs) // 2) < 0:
         return data
@@ -342,8 +343,8 @@ def _canonical(runs: "array[int]") -> bytes:
 
 
 def little_endian(numbers: "array[int]") -> bytes:
-    """The numbers, 8 bytes each, as the wire has them."""
-    if _BIG_ENDIAN:  # pragma: no cover - the uncompiled relay on a machine that nobody has
+    """Return the numbers, 8 bytes each, as the wire has them."""
+    if _BIG_ENDIAN:  # pragma: no cover - the uncompiled relay on a big-endian machine
         numbers = numbers[:]
         numbers.byteswap()
     return numbers.tobytes()

@@ -1,6 +1,6 @@
 """MariaDB's GTIDs: domain-server-sequence, the position of a replica, and the list that starts each binlog.
 
-Within a domain the order is the stream's: a sequence number tells it only as long as nobody breaks the rule that it grows.
+Within a domain the order is the stream's: sequence numbers show it only as long as all servers increase them.
 """
 
 import re
@@ -20,13 +20,13 @@ _FLAGS_SHIFT: Final = 28
 _LEAST_BODY_BYTES: Final = 6
 
 UNTIL_REACHED: Final = 0x1
-"""Gtid_list flag: the place that the replica was to stop at (`@slave_until_gtid`) is here."""
+"""The Gtid_list flag for the place at which the replica was to stop (`@slave_until_gtid`)."""
 IGN_GTIDS: Final = 0x2
-"""Gtid_list flag: a relay log begins here in which GTIDs are ignored."""
+"""The Gtid_list flag for the beginning of a relay log in which GTIDs are ignored."""
 
 
 class DomainTwice(Malformed):
-    """Two groups of one domain, where a position has one of each."""
+    """A position has two groups of one domain, where one is allowed."""
 
     def __init__(self, first: "DomainGtid", second: "DomainGtid") -> None:
         super().__init__(f"GTID {first} and {second} conflict (duplicate domain id {first.domain_id})")
@@ -34,7 +34,7 @@ class DomainTwice(Malformed):
 
 @dataclass(frozen=True, slots=True, order=True)
 class DomainGtid:
-    """One event group. `domain_id` and `server_id` u32, `sequence_number` u64 (0 only before the first group)."""
+    """One event group. `domain_id` and `server_id` are u32, `sequence_number` u64 (0 only before the first group)."""
 
     domain_id: int
     server_id: int
@@ -42,7 +42,7 @@ class DomainGtid:
 
     @classmethod
     def from_text(cls, text: str) -> "DomainGtid":
-        """From `domain-server-sequence` with spaces around it. Raises: Malformed, also for numbers that are too great."""
+        """Parse `domain-server-sequence` with spaces around it. Raises: Malformed, also for numbers that are too great."""
         match = _GTID.fullmatch(text.strip())
         if match is None:
             raise Malformed(f"{shown(text)} is not a GTID such as 0-1-100")
@@ -58,15 +58,15 @@ class DomainGtid:
 
 
 class GtidPosition:
-    """Where a replica stands: the last group it has of each domain. Immutable, hashable, compared by value.
+    """A replica's position: the last group it has of each domain. Immutable, hashable, compared by value.
 
-    `str` gives the text that servers print (`@@gtid_slave_pos`) and replicas send (`@slave_connect_state`).
+    `str` returns the text that servers print (`@@gtid_slave_pos`) and replicas send (`@slave_connect_state`).
     """
 
     __slots__ = ("_by_domain",)
 
     def __init__(self, gtids: Iterable[DomainGtid] = ()) -> None:
-        """Raises: DomainTwice."""
+        """Take at most one group of each domain. Raises: DomainTwice."""
         self._by_domain: dict[int, DomainGtid] = {}
         for gtid in gtids:
             held = self._by_domain.setdefault(gtid.domain_id, gtid)
@@ -75,7 +75,7 @@ class GtidPosition:
 
     @classmethod
     def from_text(cls, text: str) -> "GtidPosition":
-        """From a comma list; spaces around members, and empty members, are taken. Raises: Malformed."""
+        """Parse a comma list; spaces around members, and empty members, are accepted. Raises: Malformed."""
         return cls(_parse_list(text))
 
     def __str__(self) -> str:
@@ -91,11 +91,11 @@ class GtidPosition:
         return len(self._by_domain)
 
     def domain(self, domain_id: int) -> DomainGtid | None:
-        """The last group of the domain, or None if it has none of it."""
+        """Return the last group of the domain, or None if there is none."""
         return self._by_domain.get(domain_id)
 
     def advanced(self, gtid: DomainGtid) -> "GtidPosition":
-        """This position once `gtid`, the next of the stream, was taken."""
+        """Return this position after `gtid`, the next group of the stream."""
         made = GtidPosition()
         made._by_domain = {**self._by_domain, gtid.domain_id: gtid}
         return made
@@ -108,16 +108,16 @@ class GtidPosition:
 
 
 class GtidList:
-    """A server's binlog state: of each domain, the last group of each server. Immutable, hashable, compared by value.
+    """A server's binlog state: in each domain, the last group of each server. Immutable, hashable, compared by value.
 
-    In its order, which servers keep in the event: what comes last of a domain is the domain's newest group.
-    `flags`: UNTIL_REACHED, IGN_GTIDS; the highest two bits are kept as they are.
+    It keeps the order of servers' events, in which a domain's last group is its newest.
+    `flags` are UNTIL_REACHED and IGN_GTIDS; the highest two bits are kept as they are.
     """
 
     __slots__ = ("_by_server", "flags")
 
     def __init__(self, gtids: Iterable[DomainGtid] = (), flags: int = 0) -> None:
-        """Of what comes twice for a domain and server, the last counts, in its place."""
+        """Keep, of several groups of a domain and server, the last in its place."""
         self._by_server: dict[tuple[int, int], DomainGtid] = {}
         self.flags = flags
         for gtid in gtids:
@@ -126,16 +126,16 @@ class GtidList:
 
     @classmethod
     def from_text(cls, text: str) -> "GtidList":
-        """From a comma list as of `@@gtid_binlog_state`. Raises: Malformed."""
+        """Parse a comma list such as `@@gtid_binlog_state`. Raises: Malformed."""
         return cls(_parse_list(text))
 
     def __str__(self) -> str:
-        """As `@@gtid_binlog_state`: by domain, in each the newest group last."""
+        """Return the text of `@@gtid_binlog_state`: by domain, in each the newest group last."""
         return ",".join(map(str, sorted(self._by_server.values(), key=lambda gtid: gtid.domain_id)))
 
     @property
     def event_text(self) -> str:
-        """The list as SHOW BINLOG EVENTS has it behind its bracket: by domain, in each by sequence number."""
+        """The list as SHOW BINLOG EVENTS prints it after its bracket: by domain, in each by sequence number."""
         ordered = sorted(self._by_server.values(), key=lambda gtid: (gtid.domain_id, gtid.sequence_number))
         return ",".join(map(str, ordered))
 
@@ -150,20 +150,20 @@ class GtidList:
 
     @property
     def position(self) -> GtidPosition:
-        """The newest group of each domain: where a replica stands that has all of it (`@@gtid_binlog_pos`)."""
+        """The newest group of each domain, which is the position of a replica that has all of it (`@@gtid_binlog_pos`)."""
         return GtidPosition({gtid.domain_id: gtid for gtid in self._by_server.values()}.values())
 
     def server(self, domain_id: int, server_id: int) -> DomainGtid | None:
-        """The last group of this server in this domain, or None."""
+        """Return the last group of this server in this domain, or None."""
         return self._by_server.get((domain_id, server_id))
 
     def contains(self, gtid: DomainGtid) -> bool:
-        """Whether a binlog with this state had `gtid`: that server's last group in the domain is it or a later one."""
+        """Return whether a binlog with this state had `gtid`: that server's last group in the domain is it or a later one."""
         last = self._by_server.get((gtid.domain_id, gtid.server_id))
         return last is not None and last.sequence_number >= gtid.sequence_number
 
     def advanced(self, gtids: Iterable[DomainGtid]) -> "GtidList":
-        """The state once `gtids`, the next of the stream, were written."""
+        """Return the state after `gtids`, the next groups of the stream, were written."""
         return GtidList((*self._by_server.values(), *gtids))
 
     def __eq__(self, other: object) -> bool:
@@ -175,7 +175,7 @@ class GtidList:
         return hash(self._state())
 
     def _state(self) -> tuple[frozenset[DomainGtid], GtidPosition, int]:
-        # The order among a domain's older groups, and among domains, is the accident of a hash table.
+        # The order of a domain's older groups, and of domains, is the accident of a hash table.
         return frozenset(self._by_server.values()), self.position, self.flags
 
 
@@ -194,7 +194,7 @@ def decode_gtid_list(body: bytes) -> GtidList:
 
 
 def encode_gtid_list(gtid_list: GtidList) -> bytes:
-    """The body of a Gtid_list event, entries in the list's order; 6 bytes at least, as servers write it."""
+    """Encode the body of a Gtid_list event, entries in the list's order; servers write at least 6 bytes."""
     parts = [(gtid_list.flags << _FLAGS_SHIFT | len(gtid_list)).to_bytes(4, "little")]
     for gtid in gtid_list:
         parts.append(gtid.domain_id.to_bytes(4, "little"))

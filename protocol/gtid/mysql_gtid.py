@@ -23,9 +23,9 @@ _SHOWN_CHARACTERS: Final = 60
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Tsid:
-    """Who numbers a transaction: a server's uuid and, since MySQL 8.3, a tag ("" for none). MySQL's word for the pair.
+    """The source that numbers a transaction: a server's uuid and, since MySQL 8.3, a tag ("" for none). MySQL's word for the pair.
 
-    Ordered as servers print them: by uuid, without a tag first.
+    Tsids are ordered as servers print them: by uuid, without a tag first.
     """
 
     uuid: UUID
@@ -38,7 +38,7 @@ class Tsid:
 
     @classmethod
     def from_key(cls, key: bytes) -> "Tsid":
-        """The opposite of `key`. Raises: Malformed for fewer than 16 bytes or what is no tag."""
+        """Decode `key`. Raises: Malformed for fewer than 16 bytes or an invalid tag."""
         if len(key) < 16:
             raise Malformed(f"{len(key)} bytes are no uuid")
         return cls(UUID(bytes=key[:16]), parse_tag(key[16:].decode("latin-1")) if len(key) > 16 else "")
@@ -53,14 +53,14 @@ class Tsid:
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class MysqlGtid:
-    """One transaction. `gno`: 1 to MAX_GNO."""
+    """One transaction. `gno` is 1 to MAX_GNO."""
 
     tsid: Tsid
     gno: int
 
     @classmethod
     def from_text(cls, text: str) -> "MysqlGtid":
-        """From `uuid:number` or `uuid:tag:number`, in any case, with spaces around the parts.
+        """Parse `uuid:number` or `uuid:tag:number`, in any case, with spaces around the parts.
 
         Raises: Malformed.
         """
@@ -77,14 +77,14 @@ class MysqlGtid:
 
 
 def parse_uuid(text: str) -> UUID:
-    """A uuid as servers take it: with its hyphens, also in braces, or 32 digits. Raises: Malformed."""
+    """Parse a uuid as servers accept it: with its hyphens, also in braces, or 32 digits. Raises: Malformed."""
     if _UUID.fullmatch(text) is None:
         raise Malformed(f"{shown(text)} is not a server's uuid")
     return UUID(text)
 
 
 def parse_tag(text: str) -> str:
-    """A tag in lower case, which is how servers keep it. Raises: Malformed."""
+    """Return a tag in lower case, in which servers keep it. Raises: Malformed."""
     tag = text.lower()
     if _TAG.fullmatch(tag) is None:
         raise Malformed(
@@ -94,16 +94,16 @@ def parse_tag(text: str) -> str:
 
 
 def parse_gno(text: str) -> int:
-    """A transaction number. Raises: Malformed for anything but digits, 0, and more than MAX_GNO."""
+    """Parse a transaction number. Raises: Malformed for anything but digits, 0, and more than MAX_GNO."""
     if not text.isascii() or not text.isdigit():
         raise Malformed(f"{shown(text)} is not a transaction number")
     digits = text.lstrip("0")
-    # Before int(): it takes time that grows with the square of the digits.
+    # This is checked before int(), whose time grows with the square of the digits.
     if not digits or len(digits) > 19 or int(digits) > MAX_GNO:
         raise Malformed(f"transaction number {shown(text)} is not within 1 and {MAX_GNO}")
     return int(digits)
 
 
 def shown(text: str) -> str:
-    """`text` for an error message: quoted, and cut where it is long."""
+    """Return `text` for an error message: quoted, and cut where it is long."""
     return repr(text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "...")

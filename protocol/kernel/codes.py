@@ -1,8 +1,8 @@
 """The numbers that the kernel and the columns share with each other and with the rest, each defined here and nowhere else.
 
-`codes.pxd` has the same names as a C enum: a compiled module takes its numbers from there, where they are constants of C,
-and an uncompiled one from here. So a user's `.pxd` has `from protocol.kernel.codes cimport QUERY_EVENT`, and its `.py` the
-same as an import below `if not cython.compiled:`. A test holds the two texts together.
+`codes.pxd` has the same names as a C enum: a compiled module takes its numbers from there, where they are constants of C, and an
+uncompiled one from here. So a user's `.pxd` has `from protocol.kernel.codes cimport QUERY_EVENT`, and its `.py` the same as an import
+below `if not cython.compiled:`. A test compares the two texts.
 """
 
 from typing import Final
@@ -91,23 +91,23 @@ QUERY_ERROR_AT: Final = 9
 QUERY_STATUS_LENGTH_AT: Final = 11
 QUERY_POST_3: Final = 11  # post-header of a Query before 5.0, which has no status variables
 QUERY_POST: Final = 13
-EXECUTE_LOAD_QUERY_POST: Final = 26  # of which the first 13 are as a Query's
+EXECUTE_LOAD_QUERY_POST: Final = 26  # of which the first 13 are a Query's
 LOAD_POST: Final = 18
 ROWS_STATEMENT_END: Final = 1  # STMT_END_F
-GTID_UUID_AT: Final = 1  # flags u8 | uuid 16 | number u64; what follows is not of every server
+GTID_UUID_AT: Final = 1  # flags u8 | uuid 16 | number u64; not every server writes more
 GTID_NUMBER_AT: Final = 17
 GTID_SIZE: Final = 25
 MARIADB_GTID_SIZE: Final = 13  # number u64 | domain u32 | flags u8
 MARIADB_GTID_DOMAIN_AT: Final = 8
 MARIADB_GTID_FLAGS_AT: Final = 12
 MARIADB_STANDALONE: Final = 1
-ROTATE_NAME_AT: Final = 8  # behind the position, u64
+ROTATE_NAME_AT: Final = 8  # after the position, u64
 
-FIRST_EVENT: Final = 4  # where a file's first event stands, behind the magic
+FIRST_EVENT: Final = 4  # the place of a file's first event, after the magic
 MAX_EVENT: Final = 1073741824  # bytes: max_allowed_packet's limit on every server
 PACKET_HEAD_SIZE: Final = 4  # length u24 | sequence u8
 MAX_PAYLOAD: Final = 0xFFFFFF  # bytes of a packet; one of that size is continued by the next
-MOST_OTHER_PACKET: Final = 65536  # bytes that a packet without an event may have
+MOST_OTHER_PACKET: Final = 65536  # bytes of a packet without an event, at most
 ERR_PACKET: Final = 0xFF  # first byte of an error
 EOF_PACKET: Final = 0xFE
 SEMI_SYNC_MAGIC: Final = 0xEF
@@ -124,7 +124,7 @@ END: Final = 5
 BOUNDARY_SHIFT: Final = 10  # in an event's flags
 BOUNDARY_MASK: Final = 0x1C00
 
-# What opened a transaction.
+# The events that opened a transaction.
 OPENED_BY_NOTHING: Final = 0
 OPENED_BY_GTID: Final = 1
 OPENED_BY_BEGIN: Final = 2
@@ -167,7 +167,7 @@ S_PART: Final = 4  # SAVEPOINT, ROLLBACK TO, XA END: never opens or closes
 S_XA_COMMIT: Final = 5
 S_XA_ROLLBACK: Final = 6
 
-# The second marker layout: how an event starts and how it ends.
+# The second marker layout: the start and the end of an event.
 EDGE_NO_START: Final = 1
 EDGE_STATEMENT_START: Final = 2
 EDGE_TRANSACTION_START: Final = 3
@@ -177,7 +177,7 @@ EDGE_STATEMENT_END: Final = 3
 
 # ---- Ingest ----
 
-# What `feed` returns. From 16 on: an error at `consumed` in the input, `position` in the file.
+# The results of `feed`. From 16 on: an error at `consumed` in the input, `position` in the file.
 NEED_MORE: Final = 0
 ROTATE: Final = 1
 PACKET_ERR: Final = 2
@@ -195,7 +195,7 @@ ENCRYPTED: Final = 23
 BAD_EVENT: Final = 24
 NO_SEMI_SYNC: Final = 25
 
-MOST_NOTES: Final = 64  # violations and definitions that are told of, of those since they were taken
+MOST_NOTES: Final = 64  # violations and definitions that are reported at a time
 
 # A row of its table: int64s, and bits of the last one, `info`.
 TABLE_ROW: Final = 8
@@ -204,7 +204,7 @@ INFO_STAMPED: Final = 8  # marked on arrival
 INFO_CHECKSUM: Final = 16
 INFO_BAD_CHECKSUM: Final = 32
 INFO_VIOLATION: Final = 64
-INFO_OPEN: Final = 128  # a transaction is open behind it
+INFO_OPEN: Final = 128  # a transaction is open after it
 INFO_INFERRED_SHIFT: Final = 8  # the boundary that was inferred, 3 bits; these and the next with `detailed`
 INFO_BAD_POSITION: Final = 2048
 INFO_MALFORMED: Final = 4096
@@ -217,7 +217,7 @@ INFERENCE_HEAD: Final = 70000  # bytes of a streamed event that the inference ma
 
 # ---- Framer ----
 
-# What becomes of the boundary markers.
+# The treatment of the boundary markers.
 KEEP: Final = 0
 STRIP: Final = 1
 EDGES: Final = 2
@@ -226,18 +226,18 @@ MAX_PREFIX: Final = 8  # bytes before an event in its packet
 
 # ---- GTIDs ----
 
-GTID_HEAD: Final = 256  # bytes of a GTID event that hold all that is read of it
+GTID_HEAD: Final = 256  # bytes of a GTID event that contain all that is read of it
 KEY_ROW: Final = 64  # bytes of a key in a table
 KEY_LENGTH_AT: Final = 63  # in it; before it the key, filled up with zeros
 LONGEST_KEY: Final = 48
 LONGEST_TAG: Final = 32
 UUID_SIZE: Final = 16
 
-# What an event is to those who read GTIDs.
+# The role of an event for readers of GTIDs.
 ROLE_OTHER: Final = 0
 ROLE_GTID: Final = 1  # it begins a transaction, with its GTID or without one
-ROLE_STATEMENT: Final = 2  # where it stands alone, it is a transaction
-ROLE_ALONE: Final = 3  # it stands in no transaction, whatever its markers say
+ROLE_STATEMENT: Final = 2  # if it is alone, it is a transaction
+ROLE_ALONE: Final = 3  # it is in no transaction, whatever its markers say
 
 # Fields of a Gtid_tagged event.
 TAGGED_FLAGS: Final = 0
@@ -253,7 +253,7 @@ TAGGED_IMMEDIATE_VERSION: Final = 9
 TAGGED_ORIGINAL_VERSION: Final = 10
 TAGGED_TICKET: Final = 11
 
-# What a walk of GtidScanner stops for.
+# The causes that stop a walk of GtidScanner.
 SCAN_GROW_SOURCES: Final = 1
 SCAN_GROW_ROWS: Final = 2
 SCAN_CAPTURE: Final = 3
@@ -261,7 +261,7 @@ SCAN_BAD_LENGTH: Final = 4
 SCAN_BAD_GTID: Final = 5
 SCAN_ROW: Final = 5  # int64s of a run
 
-# What a walk of GtidSkip stops for, and what it refuses.
+# The causes that stop a walk of GtidSkip, and its refusals.
 SKIP_BAD_LENGTH: Final = 1
 SKIP_BAD_GTID: Final = 2
 REFUSED_ANONYMOUS: Final = 1
@@ -269,7 +269,7 @@ REFUSED_GTID: Final = 2
 
 # ---- views ----
 
-# What `ViewCopy` returns. From 16 on: as `Ingest`.
+# The results of `ViewCopy`. From 16 on: as in `Ingest`.
 VIEW_MORE: Final = 0
 VIEW_GROUP: Final = 1
 VIEW_ROOM: Final = 2
@@ -279,7 +279,7 @@ VIEW_CUT: Final = 5
 VIEW_STRAY: Final = 6
 VIEW_PLAN: Final = 7
 
-# Which GTID event a group is given that has none, and how much it says.
+# The GTID event for a group that has none, and its fields.
 VIEW_KEEP: Final = 0
 VIEW_ASSIGN: Final = 1
 VIEW_ANONYMOUS: Final = 2
@@ -292,13 +292,13 @@ VIEW_WATCHED: Final = 8192  # numbers of tables' names, a power of two
 VIEW_REPLACE: Final = 1  # with a watched name: REPLACE matters
 VIEW_DELETE: Final = 2
 FIRST_WITH_TABLE_QUERY: Final = 80019  # TABLE t is SELECT * FROM t
-LOAD_MODE_AT: Final = 25  # in an Execute_load_query event, behind its header: what is done with duplicates
+LOAD_MODE_AT: Final = 25  # in an Execute_load_query event, after its header: the treatment of duplicates
 LOAD_REPLACES: Final = 2
-VIEW_LARGEST_SET: Final = 524288  # bytes of a group whose rows are looked at for what it must wait for
-VIEW_PART_SHIFT: Final = 22  # of a file: what is before such a part is not waited for one by one
+VIEW_LARGEST_SET: Final = 524288  # bytes of a group whose rows are examined for its waits
+VIEW_PART_SHIFT: Final = 22  # of a file: earlier parts are not waited for one by one
 VIEW_LONGEST_GTID: Final = 96  # bytes: of such an event, and of an event's head that is changed
 
-# Status variables of a Query event, and what `place_of_explicit` says.
+# Status variables of a Query event, and results of `place_of_explicit`.
 VARIABLE_FLAGS: Final = 0
 VARIABLE_SQL_MODE: Final = 1
 VARIABLE_CATALOG_WITH_ZERO: Final = 2
@@ -313,12 +313,12 @@ VARIABLE_UPDATED_SCHEMAS: Final = 12
 VARIABLE_MICROSECONDS: Final = 13
 VARIABLE_LAST_OF_56: Final = 13
 VARIABLE_EXPLICIT_TIMESTAMPS: Final = 16  # explicit_defaults_for_timestamp
-VARIABLE_MOST_SCHEMAS: Final = 16  # names of updated schemas; more are not told
+VARIABLE_MOST_SCHEMAS: Final = 16  # names of updated schemas; more are not listed
 MAX_STATUS: Final = 65535  # bytes: its length is a u16
 STATUS_SAID: Final = -1
 STATUS_DAMAGED: Final = -2
 
-# ---- more than an int of C holds ----
+# ---- too large for an int of C ----
 
 U32_MAX: Final = 0xFFFFFFFF
 U64_MAX: Final = 0xFFFFFFFFFFFFFFFF

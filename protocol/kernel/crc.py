@@ -1,5 +1,5 @@
 # cython: annotation_typing=False
-"""CRC32 of byte ranges with the GIL released, of events that come in pieces, and the effect that a change of flags has on it."""
+"""CRC32 of byte ranges with the GIL released, of events that come in pieces, and the effect of changed flags on it."""
 
 import cython
 
@@ -10,7 +10,7 @@ native_setup()
 
 
 def crc32(data: Bytes, start: int, stop: int, value: int = 0) -> int:
-    """zlib's crc32 of data[start:stop], continued from `value`. Raises IndexError for a range outside `data`."""
+    """Return zlib's crc32 of data[start:stop], continued from `value`. Raises IndexError for a range outside `data`."""
     if start < 0 or stop < start or stop > len(data):
         raise IndexError(f"range {start}:{stop} outside a buffer of {len(data)} bytes")
     if stop == start:
@@ -25,20 +25,20 @@ def crc32(data: Bytes, start: int, stop: int, value: int = 0) -> int:
 
 
 def crc32_flags_effect(changed_bits: int, after: int) -> int:
-    """What to xor into an event's CRC32 when bits 10..13 of its flags change by `changed_bits` (a 4-bit xor mask).
+    """Return the number to xor into an event's CRC32 when bits 10..13 of its flags change by `changed_bits` (a 4-bit xor mask).
 
-    `after`: the number of checksummed bytes behind the flags field.
+    `after` is the number of checksummed bytes after the flags field.
     """
     return flags_effect(changed_bits, after)
 
 
 def use_carry_less_multiplication(on: bool) -> bool:
-    """Switches the fast path of this process off or on (for tests); returns whether it is on now."""
+    """Switch the fast path of this process off or on (for tests); return whether it is on now."""
     return bool(native_use_clmul(on))
 
 
 class EventSum:
-    """An event that comes in pieces, with its checksum if it has one. left: bytes of it that are still to come."""
+    """An event that comes in pieces, with its checksum if it has one. `left` bytes of it are still to come."""
 
     def __init__(self) -> None:
         self.left = 0
@@ -47,14 +47,14 @@ class EventSum:
         self.stored = 0
 
     def begin(self, length: int, trailer: int) -> None:
-        """Its first byte comes next. length: with `trailer` bytes of checksum."""
+        """Expect its first byte next. `length` includes `trailer` bytes of checksum."""
         self.left = length
         self.trailer = trailer
         self.crc = 0
         self.stored = 0
 
     def take(self, p: Bytes, r: int, stop: int) -> int:
-        """What there is of it in p[r:stop]; returns where that ends."""
+        """Take its bytes that are in p[r:stop]; return where they end."""
         n = stop - r
         if n > self.left - self.trailer:
             n = self.left - self.trailer
@@ -66,7 +66,7 @@ class EventSum:
         return self.take_stored(p, r, stop)
 
     def take_stored(self, p: Bytes, r: int, stop: int) -> int:
-        """The same of its checksum alone, where that is next."""
+        """Take bytes of its checksum alone, if that is next."""
         while r < stop and 0 < self.left <= self.trailer:
             self.stored = self.stored | (p[r] << (8 * (self.trailer - self.left)))
             r += 1
@@ -74,5 +74,5 @@ class EventSum:
         return r
 
     def is_right(self) -> bool:
-        """Of one that is whole, whether its checksum is its own."""
+        """Return whether the checksum of a complete event is right."""
         return self.trailer == 0 or self.crc == self.stored

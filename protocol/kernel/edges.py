@@ -4,10 +4,10 @@
 Bits 10-11 of the flags, start: 00 old source, 01 no start, 10 statement start, 11 transaction start.
 Bits 12-13, end: 00 none, 01 commit or autocommit, 10 rollback, 11 statement end.
 
-The stored boundary (`tbm`) tells where transactions start and end; what is added here is where statements do: a statement
-starts with its first seed, Rows_query, Annotate_rows, Table_map or block of a LOAD DATA, or with the Query itself; it ends
-with the Query, with the rows event that carries STMT_END_F, or with the transaction. BEGIN, GTIDs, COMMIT, ROLLBACK and Xid
-are no statements. Events outside of transactions (Rotate, Stop, Format_description …) have no start and no end.
+The stored boundary (`tbm`) shows where transactions start and end; this adds where statements do: a statement starts with its first
+seed, Rows_query, Annotate_rows, Table_map or block of a LOAD DATA, or with the Query itself; it ends with the Query, with the rows
+event that carries STMT_END_F, or with the transaction. BEGIN, GTIDs, COMMIT, ROLLBACK and Xid are no statements. Events outside of
+transactions (Rotate, Stop, Format_description …) have no start and no end.
 """
 
 import cython
@@ -22,7 +22,7 @@ if not cython.compiled:
 class Edges:
     """The edges bits of each event of a stream that is marked with `tbm`, in order from a transaction boundary on.
 
-    From the middle of a transaction it goes on as between two statements.
+    From the middle of a transaction it continues as between two statements.
     """
 
     def __init__(self) -> None:
@@ -30,17 +30,17 @@ class Edges:
         self.in_statement = False
 
     def begin(self) -> None:
-        """Another place: what was open is forgotten."""
+        """Begin at another place: open statements and transactions are forgotten."""
         self.in_statement = False
 
     def take_format(self, p: Bytes, at: int, length: int) -> None:
-        """Learns the post-header lengths of the format description at `at`."""
+        """Read the post-header lengths of the format description at `at`."""
         self.inference.take_post_lengths(
             p, at + HEADER_SIZE + FORMAT_FIXED_SIZE, length - HEADER_SIZE - FORMAT_FIXED_SIZE
         )
 
     def bits(self, p: Bytes, at: int, available: int) -> int:
-        """Start | end << 2 of the event at `at`, of which `available` bytes (70,000 or all, without the CRC) are there."""
+        """Return start | end << 2 of the event at `at`. `available` bytes of it are there: 70,000 or all, without the CRC."""
         t = p[at + EVENT_TYPE_AT]
         tbm = (load16(p, at + FLAGS_AT) & BOUNDARY_MASK) >> BOUNDARY_SHIFT
         kind = self.inference.kind[t]

@@ -1,7 +1,7 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""Archived events before they are sent: of a length that can be, their CRC32 right, and where transactions end.
+"""The check of archived events before they are sent: their lengths, their CRC32, and where transactions end.
 
-The markers in the events' flags say where; they are covered by the CRC32, as all of an event is.
+The markers in the events' flags show where; they are covered by the CRC32, as all of an event is.
 """
 
 import cython
@@ -16,11 +16,11 @@ native_setup()
 
 
 class EventCheck:
-    """Goes over the bytes of one file in order, which may be cut anywhere. Offsets are the file's.
+    """Checks the bytes of one file in order, which may be cut anywhere. Offsets are the file's.
 
-    position: up to where was looked; less than an event's header in front of it may wait for the next call.
-    sound_to: end of the last event that is whole and right. whole_to: end of the last transaction of which all is.
-    problem: 0, or why the event at `sound_to` cannot be what was archived: BAD_LENGTH, BAD_CRC.
+    `position` is where checked bytes end; before it less than an event's header may wait for the next call. `sound_to` is the end of
+    the last event that is whole and right, `whole_to` that of the last whole transaction. `problem` is 0, or why the event at
+    `sound_to` cannot be what was archived: BAD_LENGTH, BAD_CRC.
     """
 
     def __init__(self) -> None:
@@ -29,16 +29,16 @@ class EventCheck:
         self.sound_to = 0
         self.whole_to = 0
         self.problem = 0
-        self.event = EventSum()  # that goes on
-        self.ends = False  # whether a transaction ends with it
+        self.event = EventSum()  # the event that continues
+        self.ends = False  # True if a transaction ends with it
 
     @property
     def in_event(self) -> bool:
-        """Whether an event was begun and has not ended at `position`."""
+        """True if an event was begun and has not ended at `position`."""
         return self.event.left > 0
 
     def begin(self, offset: int, checksum: int) -> None:
-        """The next byte is the first of an event, at `offset`. checksum: of the file, 0 none, 1 CRC32."""
+        """Expect the first byte of an event next, at `offset`. `checksum` is the file's: 0 none, 1 CRC32."""
         self.checksum = checksum
         self.position = offset
         self.sound_to = offset
@@ -47,7 +47,7 @@ class EventCheck:
         self.event.begin(0, 0)
 
     def look(self, src: Bytes, start: int, stop: int) -> int:
-        """Looks at src[start:stop], which stands at `position`; returns `problem`. Nothing is looked at behind a problem.
+        """Check src[start:stop], which is at `position`; return `problem`. Nothing is checked after a problem.
 
         Raises: IndexError for a range outside src.
         """

@@ -10,14 +10,17 @@ if not cython.compiled:
 
 
 class EventTable:
-    """TABLE_ROW int64s a row; `rows` of at most `size` are there. Nothing is checked: whoever adds looks at `size` before."""
+    """An array with TABLE_ROW int64s a row; `rows` of at most `size` are there.
+
+    Nothing is checked: callers compare with `size` before they add.
+    """
 
     def __init__(self) -> None:
         self.view = memoryview(array("q"))
         self.rows = self.size = 0
 
     def use(self, table: "array[int] | None") -> None:
-        """Rows go into this array('q') from now on; None: into none."""
+        """Write rows into this array('q') from now on; None: nowhere."""
         if table is None:
             return
         self.view = memoryview(table)
@@ -46,7 +49,7 @@ class EventTable:
         self.rows += 1
 
     def note(self, bits: int) -> bool:
-        """More that is to be said of the newest event; False: it is not in the table any more."""
+        """Add bits to the newest event's row; False: it is not in the table any more."""
         if self.rows == 0:
             return False
         self.view[self.rows * TABLE_ROW - 1] = self.view[self.rows * TABLE_ROW - 1] | bits

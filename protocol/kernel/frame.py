@@ -1,12 +1,11 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """The way out: runs of archived events become the packets of one replica's stream.
 
-Each event gets a packet header (length 3, sequence 1) and the prefix: the status byte 0x00, with semi-sync two bytes more.
-Payloads of 16,777,215 bytes and more are split. Markers are kept, stripped, or converted to the layout `edges`; the CRC32
-is made right again.
+Each event gets a packet header (length 3, sequence 1) and the prefix: the status byte 0x00, with semi-sync two bytes more. Payloads
+of 16,777,215 bytes and more are split. Markers are kept, stripped, or converted to the layout `edges`; the CRC32 is corrected.
 
-Semi-sync: the last byte of the prefix is 1 where an acknowledgement is asked for: at the newest transaction end of what
-is framed at once, and at each one that is too big for that. Both sides count packets from 1 again behind such an event.
+Semi-sync: the last byte of the prefix is 1 where an acknowledgement is asked for: at the newest transaction end of the bytes that are
+framed at once, and at each one that is too big for that. Both sides count packets from 1 again after such an event.
 """
 
 import cython
@@ -31,12 +30,12 @@ native_setup()
 
 
 def required_size(n: int, prefix_length: int = 1) -> int:
-    """Bytes of output that `n` bytes of input can make: events are 19 bytes or longer, packets 16 MiB or shorter."""
+    """Return the bytes of output that `n` bytes of input can make: events have at least 19 bytes, packets at most 16 MiB."""
     return n + (n // HEADER_SIZE + 2) * (4 + prefix_length) + (n // MAX_PAYLOAD + 2) * 4
 
 
 def ends_transaction(t: int, flags: int) -> bool:
-    """Whether the markers in the flags of an archived event of type t say that a transaction ends with it."""
+    """Return whether a transaction ends with an archived event of type t, by the markers in its flags."""
     boundary = (flags & BOUNDARY_MASK) >> BOUNDARY_SHIFT
     if boundary == END:
         return True
@@ -53,13 +52,13 @@ def ends_transaction(t: int, flags: int) -> bool:
 
 
 class Framer:
-    """Makes one replica's packets out of bytes of an archived file, which may be cut anywhere.
+    """Makes one replica's packets from the bytes of an archived file, which may be cut anywhere.
 
-    mode: KEEP or STRIP the boundary markers, or convert them to EDGES. prefix: bytes before each event, at most MAX_PREFIX.
-    asks: acknowledgements are asked for (the events carry markers, and the last byte of the prefix is the flag).
-    left_out: type of the events that make no packet, -1: none; those before and behind them stay as they are.
-    `sequence`: of the next packet. `asked_events`: how many were asked for so far. `asked_end`: where in src the newest
-    of them ends, -1 if the last call asked for none or that one goes on.
+    `mode` is KEEP or STRIP for the boundary markers, or converts them to EDGES. `prefix` contains the bytes before each event, at
+    most MAX_PREFIX. With `asks`, acknowledgements are asked for (the events carry markers, and the last byte of the prefix is the
+    flag). `left_out` is the type of the events that make no packet, -1: none; events before and after them stay as they are.
+    `sequence` is the next packet's. `asked_events` counts the acknowledgements asked for so far. `asked_end` is where in src the
+    newest of these events ends, -1 if the last call asked for none or that event continues.
     """
 
     def __init__(self, mode: int = KEEP, prefix: bytes = b"\0", asks: bool = False, left_out: int = -1) -> None:
@@ -78,8 +77,8 @@ class Framer:
         self.prefix_length = len(prefix)
         self.asks = asks
         self.left_out = left_out
-        self.leaving_out = False  # the event that goes on
-        self.asked = False  # for the event that goes on
+        self.leaving_out = False  # for the event that continues
+        self.asked = False  # for the event that continues
         self.asked_end = -1
         self.asked_events = 0
         self.sequence = 1
@@ -94,11 +93,11 @@ class Framer:
 
     @property
     def between_events(self) -> bool:
-        """Whether the last byte framed was the last of its event."""
+        """True if the last byte framed was the last of its event."""
         return self.event_left == 0 and not self.more_packets
 
     def begin_file(self, checksum: int) -> None:
-        """The next bytes are of a file with this checksum algorithm: 0 none, 1 CRC32."""
+        """Begin a file with this checksum algorithm: 0 none, 1 CRC32."""
         self.checksum = checksum
         self.event_left = 0
         self.packet_left = 0
@@ -108,7 +107,7 @@ class Framer:
         self.edges.begin()
 
     def read_format(self, event: Bytes) -> None:
-        """Learns the format description in force when the stream does not start with it (EDGES needs its lengths)."""
+        """Read the format description in force when the stream does not start with it (EDGES needs its lengths)."""
         if len(event) > HEADER_SIZE + FORMAT_FIXED_SIZE:
             if cython.compiled:
                 self.edges.take_format(cython.address(event[0]), 0, len(event))
@@ -116,7 +115,7 @@ class Framer:
                 self.edges.take_format(event, 0, len(event))
 
     def frame(self, src: Bytes, start: int, stop: int, dst: Writable) -> int:
-        """Frames src[start:stop] into dst; returns the bytes written, `consumed` is where in src it stopped.
+        """Frame src[start:stop] into dst; return the bytes written; `consumed` is where in src it stopped.
 
         Less than a header at the end, or in STRIP mode less than a whole checksum, is left for the next call.
         Raises: IndexError for a range outside src or a dst below `required_size`; ValueError for bytes that are no event.
@@ -157,7 +156,7 @@ class Framer:
         return o
 
     def finish_event(self, r: int) -> None:
-        """The last byte of an event that took several packets or calls was framed; r: behind it."""
+        """End an event that took several packets or calls, whose last byte was framed; `r` is the offset after it."""
         self.events += 1
         if self.asked:
             self.asked = False
@@ -165,7 +164,7 @@ class Framer:
             self.sequence = 1
 
     def walk_asking(self, p: Bytes, start: int, stop: int, q: Writable) -> int:
-        """Like `walk`, with the newest transaction end flagged that is whole in [start, stop) and takes one packet."""
+        """Walk like `walk`, and flag the newest transaction end that is whole in [start, stop) and takes one packet."""
         newest = -1
         size = 0
         r = start + self.event_left
@@ -192,7 +191,7 @@ class Framer:
         return self.walk(p, start, stop, q, o)
 
     def walk(self, p: Bytes, start: int, stop: int, q: Writable, o: int) -> int:
-        """Frames p[start:stop] into q from `o` on; returns the offset behind."""
+        """Frame p[start:stop] into q from `o` on; return the offset after it."""
         r = start
         prefix = self.prefix_length
         mode = self.mode
@@ -215,7 +214,7 @@ class Framer:
                 checksum = self.checksum
                 flags = load16(p, r + FLAGS_AT)
                 self.effect = 0
-                bits = 0  # of the four bits of the markers, those that change
+                bits = 0  # the changed ones of the four bits of the markers
                 if mode == STRIP:
                     bits = (flags & BOUNDARY_MASK) >> BOUNDARY_SHIFT
                 elif mode == EDGES:
@@ -228,7 +227,7 @@ class Framer:
                         p, r, n - (CHECKSUM_SIZE if checksum and n == length else 0)
                     )
                 if t == FORMAT_DESCRIPTION_EVENT and bits:
-                    # It has a CRC32 in files without checksums too, if the server knows of them at all.
+                    # It has a CRC32 in files without checksums too, if the server knows checksums at all.
                     if length > stop - r:
                         break
                     at = r + length - CHECKSUM_SIZE
@@ -247,7 +246,7 @@ class Framer:
                     r += length
                     self.events += 1
                     continue
-                # an event that goes on in the next call, or in a second packet
+                # an event that continues in the next call, or in a second packet
                 if payload >= MAX_PAYLOAD:
                     self.packet_left = MAX_PAYLOAD - prefix
                     self.more_packets = True

@@ -1,12 +1,12 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""Which bytes of an archived file a replica is sent that asked by GTID: whole transactions that it has are passed over.
+"""The filter of archived bytes for a replica that asked by GTID: whole transactions that it has are skipped.
 
-The walk goes over headers and heads of GTID events only. It tells ranges: bytes to send, then bytes to pass over. A range
-never ends inside an event unless the input does. Whatever belongs to no transaction (Rotate, Format_description, Gtid_list,
-Binlog_checkpoint, Previous_gtids ...) is sent.
+The walk reads headers and heads of GTID events only. It returns ranges: bytes to send, then bytes to skip. A range never ends inside
+an event unless the input does. Events that belong to no transaction (Rotate, Format_description, Gtid_list, Binlog_checkpoint,
+Previous_gtids ...) are sent.
 
-MySQL: a set is passed over. MariaDB: per domain everything is passed over up to the group that the replica has last, and
-where the replica named a place to stop at (`@slave_until_gtid`), everything behind it and all domains without one.
+MySQL: the transactions of a set are skipped. MariaDB: in each domain everything is skipped up to the group that the replica has last,
+and, if the replica named a place to stop at (`@slave_until_gtid`), everything after it and all domains without one.
 """
 
 from array import array
@@ -24,22 +24,21 @@ _STATUS_TEXTS = {SKIP_BAD_LENGTH: "an event shorter than its header", SKIP_BAD_G
 
 
 class GtidSkip:
-    """What one replica has, and where in the stream it is. `next_range` releases the GIL; not thread-safe.
+    """The transactions that one replica has, and its place in the stream. `next_range` releases the GIL; not thread-safe.
 
-    intervals: for MySQL, canonical intervals (`protocol.kernel.intervals`) by key; what the archive does not hold had better
-    be left out, it only costs. positions: for MariaDB, (domain, server, sequence) of the last group of each domain. strict:
-    the stream ends at a group that comes in the place of such a last one. until: (domain, server, sequence) of the last group
-    of each domain that is sent, None: no end; before: that group is not sent either.
-    `sending`: what the range that `next_range` told last is. `skipped`: transactions passed over.
-    MariaDB: `waiting`: domains whose last group did not come yet. `reached`: number (in `positions`) of the domain of which a
-    source tells the replica at the end of the range that was told last where it is, -1: none. That is the end of the last
-    group; or, `in_hole`, of the first event of a later one of the same server, where the last one is not in the stream and
-    the later one, number `hole_number`, is sent. `hole`: with `strict`, number of the domain for which such a later group
-    follows, -1: none.
-    `finished`: the range that was told last ends where the stream is to end.
-    MySQL: with `refuse_anonymous` the walk stops before a transaction without a GTID, with `refuse_gtids` before one that has
-    one: `refused` is then REFUSED_ANONYMOUS or REFUSED_GTID.
-    `problem`: None, or what is wrong with the event that follows.
+    `intervals` are for MySQL canonical intervals (`protocol.kernel.intervals`) by key; transactions that are not in the archive only
+    cost, and should be left out. `positions` are for MariaDB (domain, server, sequence) of the last group of each domain. With
+    `strict` the stream ends at a group that comes in the place of such a last one. `until` are (domain, server, sequence) of the last
+    group of each domain that is sent, None: no end; with `before` that group is not sent either.
+    `sending`: the last range of `next_range` is sent. `skipped` counts the skipped transactions.
+    MariaDB: `waiting` counts the domains whose last group did not come yet. `reached` is the number (in `positions`) of the domain
+    about which a source informs the replica at the end of the last range, -1: none. That is the end of the last group; or, with
+    `in_hole`, of the first event of a later one of the same server, if the last one is not in the stream and the later one, number
+    `hole_number`, is sent. `hole` is with `strict` the number of the domain for which such a later group follows, -1: none.
+    `finished`: the last range ends where the stream must end.
+    MySQL: with `refuse_anonymous` the walk stops before a transaction without a GTID, with `refuse_gtids` before one that has one:
+    `refused` is then REFUSED_ANONYMOUS or REFUSED_GTID.
+    `problem` is None, or the defect of the event that follows.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class GtidSkip:
         self.before = before
         self.unmet = len(until or ())
         self.strict = strict
-        # Never empty: a view needs a first element.
+        # They are never empty, as a view needs a first element.
         lasts.append(0)
         stops.append(0)
         self.stops_view = memoryview(stops)
@@ -87,9 +86,9 @@ class GtidSkip:
         self.begin()
 
     def hold(self, intervals: Mapping[bytes, bytes]) -> None:
-        """MySQL: what is passed over from the next GTID event on, of these sources; what is held of others stays.
+        """Skip, for MySQL, these intervals from the next GTID event on; those of other sources stay.
 
-        The bytes are kept, not copied: a set of 16 MB costs what its sources do.
+        The bytes are kept, not copied: a set of 16 MB costs only its number of sources.
         """
         for key in intervals:
             numbers = intervals[key]
@@ -106,7 +105,7 @@ class GtidSkip:
             self.spans_view[slot * 3 + 2] = 0
 
     def grow(self) -> None:
-        """Room for twice as many sources: where the numbers of each stand, how many bytes, where was looked last."""
+        """Make room for twice as many sources: the place of each one's numbers, their bytes, and the place of the last search."""
         self.room = 2 * self.room + 16
         spans = array("q", bytes(24 * self.room))
         if self.spans is not None:
@@ -115,19 +114,20 @@ class GtidSkip:
         self.spans_view = memoryview(spans)
 
     def begin(self) -> None:
-        """The next bytes stand outside of any transaction: another file, or another place in it."""
+        """Expect the next bytes outside of any transaction: another file, or another place in it."""
         self.sending = True
         self.event_left = 0
         self.passing = False
         self.group_ends = False
         self.reaching = self.holing = -1
         self.ending = False  # the stream ends with the group that is open, or with the next event
-        self.decided = 0  # on the GTID event that comes next: 1 it is sent, 2 it is passed over
+        self.decided = 0  # the decision on the next GTID event: 1 it is sent, 2 it is skipped
 
     def next_range(self, src: Bytes, start: int, stop: int) -> int:
-        """End of the range that begins at src[start]: all of it is sent, or (`sending` False) all of it passed over.
+        """Return the end of the range that begins at src[start]: all of it is sent, or (`sending` False) all of it is skipped.
 
-        `start` itself: more bytes are wanted, a header or the head of a GTID event (GTID_HEAD bytes, or the event) is cut.
+        The result is `start` itself if more bytes are needed: a header or the head of a GTID event (GTID_HEAD bytes, or the event) is
+        cut.
         Raises: IndexError for a range outside src; ValueError for bytes that are no event, at `start`.
         """
         if start < 0 or stop < start or stop > len(src):
@@ -226,7 +226,7 @@ class GtidSkip:
                 if self.passing and (
                     t == ANONYMOUS_GTID_EVENT or tbm == START or tbm == SELF_CONTAINED or role == ROLE_ALONE
                 ):
-                    self.passing = False  # what it belongs to was cut off, or has no markers
+                    self.passing = False  # its transaction was cut off, or has no markers
                 if self.passing == self.sending:
                     if r > start:
                         return r
@@ -243,7 +243,7 @@ class GtidSkip:
             self.event_left = length
 
     def has_number(self) -> bool:
-        """Whether the replica has the transaction in `head`."""
+        """Return whether the replica has the transaction in `head`."""
         slot = self.table.find(self.head.key)
         if slot < 0:
             return False
@@ -254,7 +254,7 @@ class GtidSkip:
         number = self.head.number
         stop = self.spans_view[slot * 3 + 1]
         at = self.spans_view[slot * 3 + 2]
-        # Mostly it is in the interval where the last one was looked for, or in the next.
+        # It is mostly in the interval in which the last one was searched, or in the next.
         if at > 0 and load64(numbers, at - 8) > number:
             at = 0
         i = 0
@@ -275,8 +275,7 @@ class GtidSkip:
         return at < stop and load64(numbers, at) <= number
 
     def has_group(self) -> bool:
-        """Whether the event group in `head`, which is the next of its domain, is not sent: the replica has it, or does not
-        want it."""
+        """Return whether the event group in `head`, the next of its domain, is omitted: the replica has it, or does not want it."""
         server = load32(self.head.key, 4)
         store32(self.head.key, 4, 0)
         number = self.head.number

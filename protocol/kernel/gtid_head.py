@@ -1,8 +1,8 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""The head of a GTID event, and a table of the keys that say who numbers transactions.
+"""The head of a GTID event, and a table of the keys of the sources that number transactions.
 
-A key is, for MySQL, uuid 16 and the tag's characters; for MariaDB domain u32, server u32. It is kept in 64 bytes: 48 of key,
-filled up with zeros (no tag has one), and at 63 its length.
+A key is, for MySQL, uuid 16 and the tag's characters; for MariaDB domain u32, server u32. It is kept in 64 bytes: 48 of key, filled
+up with zeros (no tag contains one), and at 63 its length.
 """
 
 from array import array
@@ -15,11 +15,11 @@ if not cython.compiled:
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes, bytes_of, copy_bytes, load32, load64, store32, store64, text_of
 
-# Of this process alone: nobody can choose keys that fall into one bucket.
+# It differs in each process: keys that fall into one bucket cannot be chosen by a client.
 _SEED = hash("GTID keys") & 0xFFFFFFFFFFFFFFFF
 
 
-# What is a type's role; ROLE_OTHER for all others.
+# The roles of types; all others have ROLE_OTHER.
 _ROLES = (
     (ROLE_GTID, (GTID_EVENT, ANONYMOUS_GTID_EVENT, GTID_TAGGED_EVENT, MARIADB_GTID_EVENT)),
     (
@@ -51,8 +51,8 @@ _ROLES = (
 class TaggedFields:
     """The fields of the body of a Gtid_tagged event (42), in MySQL's tagged serialization; see `take`.
 
-    `found`: a bit for each field that was there; `numbers`: their values, unsigned; of the uuid: `uuid`; of the tag its
-    length, and `tag_at` where it stands.
+    `found` has a bit for each field that was there, `numbers` their values, unsigned, and for the tag its length, `uuid` the uuid;
+    the tag is at `tag_at`.
     """
 
     def __init__(self) -> None:
@@ -64,12 +64,12 @@ class TaggedFields:
         self.tag_at = 0
 
     def take(self, p: Bytes, body: int, end: int, last: int) -> bool:
-        """Reads the fields up to number `last` of p[body:end]. False: they are cut (`at` is behind `end`), or no uuid.
+        """Read the fields up to number `last` of p[body:end]. False: they are cut (`at` is after `end`), or the uuid is invalid.
 
-        Layout: version, size and last field that may not be ignored, then (field id, value)*, all numbers of variable
-        length: 0 flags | 1 uuid, 16 numbers | 2 gno, signed | 3 tag: length, text | 4 last_committed, signed |
-        5 sequence_number, signed | 6, 7 immediate and original commit time µs | 8 transaction length | 9, 10 immediate
-        and original server version | 11 ticket. What follows an unknown field is not read.
+        Layout: version, size and last field that may not be ignored, then (field id, value)*, all numbers of variable length: 0 flags
+        | 1 uuid, 16 numbers | 2 gno, signed | 3 tag: length, text | 4 last_committed, signed | 5 sequence_number, signed | 6, 7
+        immediate and original commit time µs | 8 transaction length | 9, 10 immediate and original server version | 11 ticket. Fields
+        after an unknown one are not read.
         Source: MySQL 9.7 `libs/mysql/serialization`, `Gtid_event::define_fields`; checked on 9.7.4 output.
         """
         self.at = body
@@ -100,10 +100,10 @@ class TaggedFields:
         return self.at <= end
 
     def next_number(self, p: Bytes, end: int) -> int:
-        """The number of 1 to 9 bytes at `at`, which moves behind it; beyond `end` if it is cut.
+        """Return the number of 1 to 9 bytes at `at`, which moves past it; beyond `end` if it is cut.
 
-        As many trailing one-bits in the first byte as bytes follow it. These marks (one bit more than bytes that follow,
-        at most 8) are shifted out: below 128 a number is value * 2 in one byte.
+        The first byte has as many trailing one-bits as bytes follow it. These marks (one bit more than bytes that follow, at most 8)
+        are shifted out: below 128 a number is value * 2 in one byte.
         """
         if self.at >= end:
             self.at = end + 1
@@ -126,9 +126,9 @@ class TaggedFields:
         return value << (7 - following) | first >> (following + 1)
 
     def read(self, body: bytes) -> tuple[bytes, bytes, dict[int, int]]:
-        """Uuid, tag and the other fields by number, unsigned, of a body. A field that is missing has no number here.
+        """Return uuid, tag and the other fields by number, unsigned, of a body. A missing field has no number here.
 
-        Raises: Truncated; Malformed for a number that is no byte in the uuid.
+        Raises: Truncated; Malformed for a number in the uuid that is no byte.
         """
         whole = self.take(text_of(body), 0, len(body), TAGGED_TICKET)
         if not whole and self.at <= len(body):
@@ -142,7 +142,7 @@ class TaggedFields:
         return uuid, body[self.tag_at : self.tag_at + tag_length], numbers
 
     def read_number(self, data: bytes, at: int) -> int:
-        """The number of 1 to 9 bytes at data[at]; `at` is then the offset behind it. Raises: Truncated."""
+        """Return the number of 1 to 9 bytes at data[at]; `at` is then the offset after it. Raises: Truncated."""
         self.at = at
         number = self.next_number(text_of(data), len(data))
         if self.at > len(data):
@@ -151,7 +151,7 @@ class TaggedFields:
 
 
 class GtidHead:
-    """What was read last: `key` and `number`. `role`: of each event type."""
+    """The head that was read last: `key` and `number`. `role` contains that of each event type."""
 
     def __init__(self) -> None:
         if not cython.compiled:
@@ -166,7 +166,7 @@ class GtidHead:
         self.tagged = TaggedFields()
 
     def take(self, p: Bytes, at: int, n: int, t: int) -> bool:
-        """Reads the GTID event of type t at p[at], of which n bytes (GTID_HEAD, or all) are there; False: no GTID."""
+        """Read the GTID event of type t at p[at], of which n bytes (GTID_HEAD, or all) are there; False: no GTID."""
         body = at + HEADER_SIZE
         k = self.key
         for i in range(8):
@@ -212,7 +212,7 @@ class GtidHead:
         return True
 
     def take_number(self, p: Bytes, at: int, n: int, t: int) -> bool:
-        """Reads only the number, if the event has the key that was taken last from one of its type: mostly it has."""
+        """Read only the number, if the event has the key that was read last from one of its type: mostly it has."""
         body = at + HEADER_SIZE
         if t == MARIADB_GTID_EVENT:
             if (
@@ -256,11 +256,11 @@ class KeyTable:
         self.buckets_view = memoryview(self.buckets)
 
     def is_full(self) -> bool:
-        """Whether `grow` must come before `add`."""
+        """Return whether `grow` must come before `add`."""
         return self.count == self.capacity
 
     def find(self, k: Bytes) -> int:
-        """Number of the key k[0:64], or -1."""
+        """Return the number of the key k[0:64], or -1."""
         if self.count and self.is_at(k, self.last):
             return self.last
         at = self.bucket_of(k) & (2 * self.capacity - 1)
@@ -272,7 +272,7 @@ class KeyTable:
         return -1
 
     def add(self, k: Bytes) -> int:
-        """Adds the key k[0:64], which is not there; returns its number."""
+        """Add the key k[0:64], which is not there; return its number."""
         if cython.compiled:
             copy_bytes(cython.address(self.keys_view[0]), self.count << 6, k, 0, KEY_ROW)
         else:
@@ -310,7 +310,7 @@ class KeyTable:
         return True
 
     def grow(self) -> None:
-        """Room for twice as many."""
+        """Make room for twice as many keys."""
         self.capacity *= 2
         keys = bytearray(KEY_ROW * self.capacity)
         keys[: len(self.keys)] = self.keys
@@ -324,14 +324,14 @@ class KeyTable:
                 self.put(self.keys_view[i << 6 : (i + 1) << 6], i)
 
     def key(self, number: int) -> bytes:
-        """The bytes of key `number`. Raises: IndexError."""
+        """Return the bytes of key `number`. Raises: IndexError."""
         if not 0 <= number < self.count:
             raise IndexError(number)
         at = number * KEY_ROW
         return bytes(self.keys[at : at + self.keys[at + KEY_LENGTH_AT]])
 
     def add_bytes(self, key: bytes) -> int:
-        """Adds a key of LONGEST_KEY bytes at most, from Python; returns its number, also of one that is there."""
+        """Add a key of at most LONGEST_KEY bytes, from Python; return its number, also if it exists."""
         if len(key) > LONGEST_KEY:
             raise ValueError(f"a key of {len(key)} bytes; {LONGEST_KEY} are the most")
         if self.is_full():

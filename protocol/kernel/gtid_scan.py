@@ -1,12 +1,12 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""What an archived file says about GTIDs: which transactions it holds, and about where.
+"""The scan of an archived file for GTIDs: the transactions that it contains, and about where.
 
-Bodies are passed over by the length in the header; only the heads of GTID events are decoded. A transaction counts when its
-last event, the one that is marked as its end, has passed whole; in a file without markers, when the next one begins. So what
-a crash cut off never counts, and cutting a file back to its last whole transaction takes nothing back here.
+Bodies are skipped by the length in the header; only the heads of GTID events are decoded. A transaction counts when its last event,
+the one that is marked as its end, was read whole; in a file without markers, when the next one begins. So a transaction that a crash
+cut off never counts, and cutting a file back to its last whole transaction changes nothing here.
 
-The file is cut into stretches of about `gap_bytes` that start where a transaction does. Per stretch and source, runs of
-numbers that follow each other are reported. A source is a key: for MySQL uuid 16, tag; for MariaDB domain u32, server u32.
+The file is cut into stretches of about `gap_bytes` that start where a transaction does. For each stretch and source, runs of
+consecutive numbers are reported. A source is a key: for MySQL uuid 16, tag; for MariaDB domain u32, server u32.
 """
 
 from array import array
@@ -19,7 +19,7 @@ if not cython.compiled:
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes, load16, load32
 
-    # In gtid_scan.pxd for the compiled build.
+    # The compiled build has it in gtid_scan.pxd.
     SCAN_FOREIGN = 6
     SCAN_LATE_HEAD = 7
     SCAN_LONG_HEAD = 8
@@ -40,10 +40,10 @@ _STATUS_TEXTS = {
 class GtidScanner:
     """Walks a file's bytes, which may be cut anywhere. `feed` releases the GIL; not thread-safe.
 
-    gap_bytes: how far apart stretches start at least; 0: each transaction is a stretch. `position`: file offset of the next
-    byte to be fed. `anonymous`: transactions without a GTID. `transactions`: all that ended. `problem`: None, or what
-    was wrong with the event at `position`; nothing is taken behind it. flavour: whose GTID events may be there, "mysql" or
-    "mariadb": one of the other is a problem; "": of both. `head_expected`: whether a list of the GTIDs before the file may come.
+    `gap_bytes` is the least distance between starts of stretches; 0: each transaction is a stretch. `position` is the file offset of
+    the next byte. `anonymous` counts transactions without a GTID, `transactions` all that ended. `problem` is None, or the defect of
+    the event at `position`; nothing is read after it. `flavour` is the one whose GTID events are allowed, "mysql" or "mariadb": one
+    of the other is a problem; "": both. `head_expected`: a list of the GTIDs before the file may come.
     """
 
     def __init__(self, gap_bytes: int = 65536, flavour: str = "") -> None:
@@ -58,7 +58,7 @@ class GtidScanner:
         self.problem: str | None = None
         self.status = 0
         self.head = GtidHead()
-        self.head_type = 0  # of the event that `head` was read from, and of the source that the table found last
+        self.head_type = 0  # of the event from which `head` was read, and of the source that the table found last
         self.table = KeyTable()
         self.runs = array("q", bytes(32 * self.table.capacity))
         self.active = array("q", bytes(8 * self.table.capacity))
@@ -72,11 +72,11 @@ class GtidScanner:
 
     @property
     def source_count(self) -> int:
-        """How many sources were seen."""
+        """The number of sources so far."""
         return self.table.count
 
     def begin(self, position: int) -> None:
-        """What is fed next stands at `position` of the file, outside of any transaction; an open one is forgotten."""
+        """Expect the next bytes at `position` of the file, outside of any transaction; an open one is forgotten."""
         self.position = position
         self.skip_left = 0
         self.capture_left = 0
@@ -93,7 +93,7 @@ class GtidScanner:
         self.rows_view = memoryview(self.rows)
 
     def feed(self, buf: Bytes, start: int, stop: int) -> int:
-        """Takes buf[start:stop]; returns up to where: the head of a GTID event, at most GTID_HEAD bytes, is wanted whole.
+        """Take buf[start:stop]; return where it stopped: the head of a GTID event, at most GTID_HEAD bytes, must be whole.
 
         Raises: IndexError for a range outside buf.
         """
@@ -151,12 +151,12 @@ class GtidScanner:
             role = roles[t]
             flags = load16(p, r + FLAGS_AT)
             if expected and t != FORMAT_DESCRIPTION_EVENT and t != START_ENCRYPTION_EVENT:
-                # Only there it is looked for when the file is not read from its beginning.
+                # It is expected only there, even if the file is not read from its beginning.
                 if (t != PREVIOUS_GTIDS_EVENT and t != GTID_LIST_EVENT) or flags & FLAG_ARTIFICIAL:
                     expected = self.head_expected = False
             tbm = (flags & BOUNDARY_MASK) >> BOUNDARY_SHIFT
             if tbm != INSIDE or role == ROLE_GTID:
-                # All but the inside of a marked transaction, which is most.
+                # All but the inside of a marked transaction, which is most events.
                 if (self.row_count + self.active_count + 4) > self.row_capacity:
                     status = SCAN_GROW_ROWS
                     break
@@ -221,7 +221,7 @@ class GtidScanner:
         return status
 
     def is_foreign(self, t: int) -> bool:
-        """Whether a GTID event of type t is none that this file's family of servers writes."""
+        """Return whether this file's family of servers does not write a GTID event of type t."""
         if self.family == FAMILY_ANY:
             return False
         return (t == MARIADB_GTID_EVENT or t == GTID_LIST_EVENT) != (self.family == FAMILY_MARIADB)
@@ -285,7 +285,7 @@ class GtidScanner:
         self.stretch += 1
 
     def grow_rows(self) -> None:
-        """Room for twice as many rows."""
+        """Make room for twice as many rows."""
         self.row_capacity = 2 * (self.row_capacity + self.active_count)
         rows = array("q", bytes(8 * SCAN_ROW * self.row_capacity))
         rows[: self.row_count * SCAN_ROW] = self.rows[: self.row_count * SCAN_ROW]
@@ -293,7 +293,7 @@ class GtidScanner:
         self.take_views()
 
     def open_rows(self) -> "array[int]":
-        """The rows that `finish` would make of the stretch that is open now; it stays open. Rows as of `take_rows`.
+        """Return the rows that `finish` would make of the open stretch, which stays open, in the form of `take_rows`.
 
         Runs that were interrupted in it came with `take_rows` already.
         """
@@ -306,13 +306,13 @@ class GtidScanner:
         return rows
 
     def finish(self) -> None:
-        """Ends the last stretch, at the file's end; also the transaction that is open in a file without markers."""
+        """End the last stretch, at the file's end; also the transaction that is open in a file without markers."""
         if self.in_group and not self.group_marked:
             self.end_group()
         self.close_stretch(self.position)
 
     def take_gtid(self, p: Bytes, at: int, n: int, t: int) -> bool:
-        """Puts the source and number of the GTID event at `at` into the group that begins; False: they cannot be."""
+        """Put the source and number of the GTID event at `at` into the group that begins; False: they are impossible."""
         self.group_source = -1
         if t == ANONYMOUS_GTID_EVENT:
             return True
@@ -335,7 +335,7 @@ class GtidScanner:
         return True
 
     def grow_sources(self) -> None:
-        """Room for twice as many sources."""
+        """Make room for twice as many sources."""
         self.table.grow()
         runs = array("q", bytes(32 * self.table.capacity))
         runs[: len(self.runs)] = self.runs
@@ -345,16 +345,15 @@ class GtidScanner:
         self.take_views()
 
     def take_rows(self) -> "array[int]":
-        """The rows made since the last call, SCAN_ROW int64s each, in the order of the file's stretches.
+        """Return the rows made since the last call, SCAN_ROW int64s each, in the order of the file's stretches.
 
-        A run: start of its stretch, source, first number, last number, count of transactions up to the last one. Behind a
-        stretch's runs: its start, -1, transactions without GTID in it, time of its first event, where it ends.
-        MariaDB's numbers are unsigned.
+        A run: start of its stretch, source, first number, last number, count of transactions up to the last one. After a stretch's
+        runs: its start, -1, transactions without GTID in it, time of its first event, its end. MariaDB's numbers are unsigned.
         """
         rows = self.rows[: self.row_count * SCAN_ROW]
         self.row_count = 0
         return rows
 
     def source_key(self, source: int) -> bytes:
-        """The key of source number `source`, from 0 in the order of their first transactions."""
+        """Return the key of source number `source`, from 0 in the order of their first transactions."""
         return self.table.key(source)

@@ -42,6 +42,8 @@ cdef class Inference:
 @cython.locals(i=int64_t, c=cython.int, begin=int64_t)
 cdef bint has_prefix(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
 @cython.locals(c=cython.int)
+cdef bint is_temporary(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+
 cdef int64_t first_word(const uint8_t* p, int64_t at, int64_t end, bint opens) noexcept nogil
 cdef int64_t after_comment(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
 cdef bint ends_there(const uint8_t* p, int64_t at, int64_t end) noexcept nogil

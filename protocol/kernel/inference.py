@@ -1,17 +1,17 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False
-"""Where events stand in their transactions: the openers and closers of every server's stream, and WL#4162's parser.
+"""The places of events in their transactions: the openers and closers of every server's stream, and WL#4162's parser.
 
-What opened a group decides what closes it, so one fact is kept beside the parser's state: the opener. The rules are
-those of WL#4162 (5.7 design), made complete for what servers really write:
+The opener of a group decides its closer, so one fact is kept beside the parser's state: the opener. The rules are those of WL#4162
+(5.7 design), completed for the streams of real servers:
 
-- Load (6) and New_load (12) are whole statements; Create_file (8) and Begin_load_query (17) open a group that ends with
-  the Exec_load, Execute_load_query or Delete_file of the last open file id (4.0-5.1 write the blocks of several sessions
-  side by side, so any other event between them is inside).
-- Row events and seeds outside BEGIN open a group: servers before 5.1.4x wrote autocommitted non-transactional changes so.
+- Load (6) and New_load (12) are whole statements; Create_file (8) and Begin_load_query (17) open a group that ends with the
+  Exec_load, Execute_load_query or Delete_file of the last open file id (4.0-5.1 interleave the blocks of several sessions, so any
+  other event between them is inside).
+- Row events and seeds outside BEGIN open a group: servers before 5.1.4x wrote autocommitted non-transactional changes like this.
 - Groups of non-transactional engines close with Query COMMIT (5.6 wraps even a MyISAM insert in BEGIN ... COMMIT).
 - XA_prepare, Transaction_payload, tagged GTIDs and all MariaDB events came after that design.
 
-protocol/binlog/boundary.py is the readable parser; a test holds the two together.
+protocol/binlog/boundary.py is the readable parser; a test compares the two.
 """
 
 import cython
@@ -61,7 +61,7 @@ _KINDS = (
     (K_MEMBER, (TRANSACTION_CONTEXT_EVENT, VIEW_CHANGE_EVENT)),
 )
 
-# Bytes behind the header that the rules read of a type; a shorter event lies about its length.
+# Bytes after the header of each type that the rules read; a shorter event has a wrong length.
 _LEAST = (
     *((t, 8) for t in _ROWS),
     (QUERY_EVENT, QUERY_POST_3),
@@ -75,9 +75,9 @@ _LEAST = (
 
 
 def has_prefix(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
-    """Whether the text starts with `word` (`count` lower-case letters and single blanks), without case.
+    """Return whether the text starts with `word` (`count` lower-case letters and single blanks), in any case.
 
-    A blank in `word` matches what `first_word` passes: 5.0 and 5.1 log ROLLBACK TO in the user's own spelling.
+    A blank in `word` matches what `first_word` skips: 5.0 and 5.1 log ROLLBACK TO in the user's own spelling.
     """
     i = 0
     while i < count:
@@ -100,11 +100,11 @@ def has_prefix(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
 
 
 def first_word(p: Bytes, at: int, end: int, opens: bool) -> int:
-    """Where the first word of the statement in p[at:end] begins: after blanks and comments; `end` or more where there is none.
+    """Return where the first word of the statement in p[at:end] begins, after blanks and comments; `end` or more if there is none.
 
-    opens: the content of an executable comment is read, for whatever servers it is; else the mark of one is where it ends. Bytes above
-    ASCII are blanks in some character sets, as 0xA0 in latin1; a statement that ran has no others there. protocol/sql/gaps.py is the
-    readable form.
+    With `opens`, the content of an executable comment is read, for any server; otherwise the search ends at its mark. Bytes above
+    ASCII are blanks in some character sets, such as 0xA0 in latin1; a statement that ran has no others there. protocol/sql/gaps.py is
+    the readable form.
     """
     while at < end:
         c = p[at]
@@ -115,7 +115,7 @@ def first_word(p: Bytes, at: int, end: int, opens: bool) -> int:
         ):  # up to its line's end
             while at < end and p[at] != 10:
                 at += 1
-        elif c == 42 and at + 1 < end and p[at + 1] == 47:  # the end of an executable one that is empty
+        elif c == 42 and at + 1 < end and p[at + 1] == 47:  # the end of an empty executable comment
             at += 2
         elif c == 47 and at + 2 < end and p[at + 1] == 42:
             c = p[at + 2]
@@ -133,14 +133,14 @@ def first_word(p: Bytes, at: int, end: int, opens: bool) -> int:
 
 
 def after_comment(p: Bytes, at: int, end: int) -> int:
-    """What follows the next */ in p[at:end]; more than `end` where there is none."""
+    """Return where the text after the next */ in p[at:end] begins; more than `end` if there is none."""
     while at + 1 < end and not (p[at] == 42 and p[at + 1] == 47):
         at += 1
     return at + 2
 
 
 def ends_there(p: Bytes, at: int, end: int) -> bool:
-    """Whether only blanks, comments and semicolons follow."""
+    """Return whether only blanks, comments and semicolons follow."""
     at = first_word(p, at, end, True)
     while at < end and p[at] == 59:
         at = first_word(p, at + 1, end, True)
@@ -148,7 +148,7 @@ def ends_there(p: Bytes, at: int, end: int) -> bool:
 
 
 def kind_of_text(p: Bytes, text: int, end: int) -> int:
-    """What the statement in p[text:end] does to a group. protocol/sql/control.py is the readable form."""
+    """Return the effect of the statement in p[text:end] on a group. protocol/sql/control.py is the readable form."""
     text = first_word(p, text, end, True)
     if end - text < 5:
         return S_OTHER
@@ -176,9 +176,9 @@ def kind_of_text(p: Bytes, text: int, end: int) -> int:
 
 
 def defines(p: Bytes, at: int, end: int) -> bool:
-    """Whether the statement in p[at:end] may change what tables there are, or their columns: CREATE, ALTER, DROP, RENAME.
+    """Return whether the statement in p[at:end] may change which tables exist, or their columns: CREATE, ALTER, DROP, RENAME.
 
-    Temporary tables do not count. Where the first word is in an executable comment, which the server may not read, that after it
+    Temporary tables do not count. If the first word is in an executable comment, which the server may not read, the word after it
     counts as well.
     """
     start = at
@@ -195,21 +195,37 @@ def defines(p: Bytes, at: int, end: int) -> bool:
 
 
 def is_definition(p: Bytes, at: int, end: int) -> bool:
-    """Whether the word at `at` begins a definition, of other than temporary tables."""
+    """Return whether the word at `at` begins a definition of tables that are not temporary."""
     c = p[at] | 32
     if c == 99:
-        return has_prefix(p, at, end, b"create ", 7) and not has_prefix(p, at, end, b"create temporary", 16)
+        return has_prefix(p, at, end, b"create ", 7) and not is_temporary(p, at + 6, end)
     if c == 97:
         return has_prefix(p, at, end, b"alter ", 6)
     if c == 100:
-        return has_prefix(p, at, end, b"drop ", 5) and not has_prefix(p, at, end, b"drop temporary", 14)
+        # the last is what 5.0 and later log when a session with temporary tables ends: DROP /*!40005 TEMPORARY */ TABLE
+        return (
+            has_prefix(p, at, end, b"drop ", 5)
+            and not is_temporary(p, at + 4, end)
+            and not (
+                end - at > 26
+                and p[at + 5] == 47
+                and p[at + 8] == 52
+                and p[at + 14] | 32 == 116
+                and p[at + 15] | 32 == 101
+            )
+        )
     if c == 114:
         return has_prefix(p, at, end, b"rename ", 7)
     return False
 
 
+def is_temporary(p: Bytes, at: int, end: int) -> bool:
+    """Whether TEMPORARY follows. In an executable comment, which the server may not have read, it does not count."""
+    return has_prefix(p, first_word(p, at, end, False), end, b"temporary", 9)
+
+
 class Inference:
-    """The boundary of each event of one stream, in order. Fed by the kernel's walkers; `infer`, then `step`."""
+    """The boundary of each event of one stream, in order. The kernel's walkers call `infer`, then `step`."""
 
     def __init__(self) -> None:
         if not cython.compiled:
@@ -229,7 +245,7 @@ class Inference:
         self.reset()
 
     def reset(self) -> None:
-        """Another stream or another file: a transaction never spans two."""
+        """Begin another stream or another file: a transaction never spans two."""
         self.state = NOT_DEFINED
         self.opener = OPENED_BY_NOTHING
         self.recovering = False
@@ -239,7 +255,7 @@ class Inference:
         self.status_length = 0
 
     def take_post_lengths(self, p: Bytes, at: int, count: int) -> None:
-        """From a format description: `count` bytes, of the types from 1 on; there are none of the others."""
+        """Read from a format description `count` bytes, those of the types from 1 on; the other types have none."""
         for i in range(256):
             self.post_length[i] = p[at + i - 1] if 1 <= i <= count else 0
 
@@ -247,16 +263,16 @@ class Inference:
         return self.state == START or self.state == INSIDE
 
     def ends_statement(self, p: Bytes, at: int, t: int) -> bool:
-        """Whether the rows event of type t says that it is the last one of its statement.
+        """Return whether the rows event of type t is marked as the last one of its statement.
 
         Layout: table id 6, flags 2; in 5.1 before its first release: table id 4, flags 2.
         """
         return load16(p, at + HEADER_SIZE + (4 if self.post_length[t] == 6 else 6)) & ROWS_STATEMENT_END != 0
 
     def infer(self, p: Bytes, at: int, length: int) -> int:
-        """The boundary of the event at `at` by its type, its text and what is open; -1: a Query whose lengths lie.
+        """Return the boundary of the event at `at` by its type, its text and the open group; -1: a Query with wrong lengths.
 
-        `length`: bytes of the event without its checksum; of a big event, those that are there (64 KiB and more).
+        `length` is the bytes of the event without its checksum; for a big event, those that are there (64 KiB and more).
         """
         t = p[at + EVENT_TYPE_AT]
         if length < self.least[t]:
@@ -336,7 +352,7 @@ class Inference:
         if kind == K_SELF:
             return SELF_CONTAINED
         if kind == K_QUERY_COMPRESSED:
-            # what it says shows only unpacked; changes of rows stand between BEGIN and COMMIT
+            # its content shows only unpacked; changes of rows are between BEGIN and COMMIT
             self.definition = opener != OPENED_BY_MARIADB_TRANSACTION and opener != OPENED_BY_BEGIN
             if not inside:
                 return SELF_CONTAINED
@@ -345,7 +361,7 @@ class Inference:
                 if opener == OPENED_BY_GTID or opener == OPENED_BY_MARIADB_STANDALONE or opener == OPENED_BY_SEED
                 else INSIDE
             )
-        if kind == K_EXECUTE_LOAD_QUERY:  # post-header as Query's 13, then the file id
+        if kind == K_EXECUTE_LOAD_QUERY:  # the post-header of a Query, 13, then the file id
             if not inside:
                 return SELF_CONTAINED
             if opener == OPENED_BY_LOAD:
@@ -388,7 +404,7 @@ class Inference:
         return IGNORE
 
     def create_file_id(self, p: Bytes, at: int) -> int:
-        """The file id of a Create_file: behind the 18 bytes of Load's post-header."""
+        """Return the file id of a Create_file, which follows the 18 bytes of Load's post-header."""
         return load32(p, at + HEADER_SIZE + LOAD_POST)
 
     def load_opened(self, file_id: int) -> None:
@@ -400,7 +416,7 @@ class Inference:
             self.load_count += 1
 
     def load_closed(self, file_id: int) -> bool:
-        """Takes the id out; whether none is open any more. An id that was never opened closes nothing."""
+        """Remove the id; return whether none is open any more. An id that was never opened closes nothing."""
         for i in range(self.load_count):
             if self.load_ids[i] == file_id:
                 self.load_count -= 1
@@ -409,11 +425,11 @@ class Inference:
         return self.load_count == 0
 
     def query_text(self, p: Bytes, at: int, end: int, t: int) -> int:
-        """Where the text of the Query, Query_compressed or Execute_load_query at `at` starts; -1: its lengths pass `end`.
+        """Return where the text of the Query, Query_compressed or Execute_load_query at `at` starts; -1: its lengths pass `end`.
 
-        Layout: thread id 4, time 4, schema length 1, error code 2, [status length 2], [of Execute_load_query 13 more],
-        status variables, schema + NUL, text. `status_length` is then that of the status variables, which are before the
-        schema; servers before 5.0 had none.
+        Layout: thread id 4, time 4, schema length 1, error code 2, [status length 2], [of Execute_load_query 13 more], status
+        variables, schema + NUL, text. `status_length` is then that of the status variables, which are before the schema; servers
+        before 5.0 had none.
         """
         body = at + HEADER_SIZE
         post = self.post_length[QUERY_EVENT]
@@ -432,17 +448,17 @@ class Inference:
         return text if text <= end else -1
 
     def statement_kind(self, p: Bytes, at: int, end: int) -> int:
-        """What the statement of the Query at `at`, whose text ends at `end`, does to a group."""
+        """Return the effect on a group of the statement of the Query at `at`, whose text ends at `end`."""
         text = self.query_text(p, at, end, QUERY_EVENT)
         if text < 0:
             return S_MALFORMED
         return kind_of_text(p, text, end)
 
     def step(self, boundary: int) -> bool:
-        """Feeds WL#4162's parser; True: a violation to report, whose left side is in `from_state`.
+        """Feed WL#4162's parser; True: a violation to report, whose left side is in `from_state`.
 
-        After an error: reset to Not Defined, from where Self Contained and Start go on at once, and other events are
-        wrong in silence until one of these comes.
+        After an error it is reset to Not Defined, from where Self Contained and Start continue at once, and other events are wrong
+        without a report until one of these comes.
         """
         if boundary <= IGNORE:
             return False

@@ -18,7 +18,7 @@ cdef class Ingest:
     cdef readonly int prefix
     cdef public bint announced_checksum
     cdef public bint old_format
-    # where the stream stands
+    # the place in the stream
     cdef readonly int64_t position
     cdef readonly int64_t boundary
     cdef readonly int64_t group_start

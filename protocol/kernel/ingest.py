@@ -1,12 +1,12 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """The way in: runs of received bytes become runs of checked, marked binlog events, in place.
 
-One pass over each run does: packet framing (where the bytes come from a server), the checks of length, sequence,
-CRC32 and position chain, the inference of the boundary, the marker in the header's flags and the CRC32 that covers it.
-Python sees runs and a few facts: where the newest transaction boundary is, where the file changes, what was wrong.
+One pass over each run does: packet framing (if the bytes come from a server), the checks of length, sequence, CRC32 and position
+chain, the inference of the boundary, the marker in the header's flags and the CRC32 that covers it. Python sees runs and a few facts:
+the newest transaction boundary, the changes of file, and defects.
 
-The same walker reads files (`packets=False`): the relay's own for recovery and verification, a gone source's for the
-directory source, any for `events` and `positions`.
+The same walker reads files (`packets=False`): the relay's own for recovery and verification, a former source's for the directory
+source, any for `events` and `positions`.
 """
 
 from array import array
@@ -65,7 +65,7 @@ native_setup()
 
 
 def is_whole_transaction(kind: int) -> bool:
-    """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
+    """Return whether a self-contained event of this kind is a transaction, and not a mark between two."""
     return (
         kind == K_QUERY
         or kind == K_QUERY_COMPRESSED
@@ -78,16 +78,16 @@ def is_whole_transaction(kind: int) -> bool:
 class Ingest:
     """Walks a stream of events; see the module's text. Not thread-safe; `feed` releases the GIL.
 
-    packets: the input is a MySQL packet stream (4-byte header, status byte 0x00, `prefix` - 1 bytes of semi-sync header,
-        event); otherwise bare event bytes, as in a file behind its magic.
-    stamp: write the inferred boundary into events that arrive without one.
-    prefix: bytes before the event in a packet, status byte included: 1, or 3 with semi-sync (0xEF and flags; flag 1 asks
-        for an acknowledgement, and the source numbers its packets from 1 again behind such an event). `acks` counts the
-        events that asked for one, `ack_position` is where the newest of them ends in its file.
-    late_damage: with `tolerant`, where the event stands whose row an earlier `feed` gave and whose checksum, at the end of
-        its many bytes, is wrong; -1: none in the last `feed`.
-    definitions: Query events so far that may change what tables there are, or their columns (`take_definitions`).
-    `old_format`, when set: files that begin with Start_v3 (binlog version 3, of 4.0 and 4.1) are read too.
+    With `packets` the input is a MySQL packet stream (4-byte header, status byte 0x00, `prefix` - 1 bytes of semi-sync header,
+    event); otherwise bare event bytes, as in a file after its magic. With `stamp` the inferred boundary is written into events that
+    arrive without one.
+    `prefix` is the bytes before the event in a packet, status byte included: 1, or 3 with semi-sync (0xEF and flags; flag 1 asks for
+    an acknowledgement, and the source numbers its packets from 1 again after such an event). `acks` counts the events that asked for
+    one, `ack_position` is where the newest of them ends in its file.
+    `late_damage` is, with `tolerant`, the place of the event whose row an earlier `feed` gave and whose checksum, at the end of its
+    many bytes, is wrong; -1: none in the last `feed`. `definitions` counts the Query events that may change which tables exist, or
+    their columns (`take_definitions`). With `old_format`, files that begin with Start_v3 (binlog version 3, of 4.0 and 4.1) are read
+    too.
     """
 
     def __init__(self, packets: bool = False, stamp: bool = False, prefix: int = 1) -> None:
@@ -138,41 +138,41 @@ class Ingest:
 
     @property
     def in_group(self) -> bool:
-        """Whether a transaction is open at `position`."""
+        """True if a transaction is open at `position`."""
         return self.inference.state == START or self.inference.state == INSIDE
 
     @property
     def binlog_version(self) -> int:
-        """Of the format description that is in force: 4; 3 of servers before 5.0."""
+        """The version of the format description in force: 4; 3 for servers before 5.0."""
         return self.format.binlog_version
 
     @property
     def created(self) -> int:
-        """When the server wrote the format description, seconds."""
+        """The time at which the server wrote the format description, in seconds."""
         return self.format.created
 
     @property
     def server_id(self) -> int:
-        """Who wrote the format description."""
+        """The id of the server that wrote the format description."""
         return self.format.server_id
 
     @property
     def table_rows(self) -> int:
-        """Rows that the last `feed` put into the table."""
+        """The number of rows that the last `feed` put into the table."""
         return self.table.rows
 
     @property
     def error_text(self) -> str:
-        """One sentence for the status that `feed` returned, with what was expected and got."""
+        """One sentence for the status that `feed` returned, with the expected and the actual value."""
         name = STATUS_NAMES.get(self.status, "no error").replace("_", " ")
         return f"{name}: {_DETAILS.get(self.status, '')}".format(expected=self.expected, got=self.got)
 
     def begin_file(self, position: int, group_start: int = -1) -> None:
-        """The next event byte stands at `position` (u64) of its file; `cut_group` tells whether a group was open before.
+        """Expect the next event byte at `position` (u64) of its file; `cut_group` is then True if a group was open before.
 
-        At 4 a format description is expected and stored. Elsewhere the packet stream's one (sent for the start in the
-        middle of a file) is read and not stored, and a file's must have been given to `read_format`. `group_start` >= 0:
-        the stream goes on inside the group that starts there.
+        At 4 a format description is expected and stored. Elsewhere the packet stream's one (sent for the start in the middle of a
+        file) is read and not stored, and a file's must have been given to `read_format`. With `group_start` >= 0 the stream continues
+        inside the group that starts there.
         """
         self.cut_group = self.inference.state == START or self.inference.state == INSIDE
         self.inference.reset()
@@ -195,7 +195,7 @@ class Ingest:
         self.previous_position = position
 
     def feed(self, buf: Writable, start: int, stop: int) -> int:
-        """Walks buf[start:stop]. Returns a status; see the attributes for the rest. Raises IndexError for a bad range."""
+        """Walk buf[start:stop]. Return a status; see the attributes for the rest. Raises IndexError for a bad range."""
         if start < 0 or stop < start or stop > len(buf):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
         self.table.rows = 0
@@ -301,7 +301,7 @@ class Ingest:
                 stored = load32(p, ev + covered)
                 if crc32_of(p, ev, ev + covered, 0) != stored:
                     if t == FORMAT_DESCRIPTION_EVENT and self.checksum == 0 and (stored == 0 or not keep):
-                        covered = length  # nobody reckoned it, or it is a copy that was changed behind that
+                        covered = length  # it was never computed, or it is a copy that was changed after that
                         crc_missing = True
                     else:
                         crc_bad = True
@@ -381,7 +381,7 @@ class Ingest:
                     effect = flags_effect(boundary, covered - HEADER_SIZE)
                     if whole:
                         store32(p, ev + covered, stored ^ effect)
-            if crc_missing and self.stamp:  # what is archived has one, so that damage is told from none
+            if crc_missing and self.stamp:  # archived events have one, so that damage can be detected
                 store32(p, ev + length - CHECKSUM_SIZE, crc32_of(p, ev, ev + length - CHECKSUM_SIZE, 0))
 
             if self.has_table:
@@ -429,7 +429,7 @@ class Ingest:
                     break
                 continue
 
-            # A big event: its head goes on, the rest is streamed.
+            # A big event: its head is passed on, the rest is streamed.
             if at_boundary and now_in:
                 self.boundary = pos
             self.begin_stream(pos, length, effect)
@@ -445,13 +445,13 @@ class Ingest:
         return status
 
     def breaks_chain(self, log_pos: int, position: int, length: int) -> bool:
-        """Whether `log_pos` is not where an event of `length` at `position` ends; 0 and places beyond 32 bits are not told."""
+        """Return whether `log_pos` differs from the end of an event of `length` at `position`; 0 and places beyond 32 bits do not."""
         if log_pos == 0 or position + length > U32_MAX or log_pos == position + length:
             return False
         return not (self.format.loose_positions and (self.format.binlog_version == 3 or self.inference.in_group()))
 
     def note_event(self, position: int, t: int, timestamp: int) -> None:
-        """An event of the file is at `position`: what is told of the newest one."""
+        """Note the facts of the newest event of the file, which is at `position`."""
         self.events += 1
         if timestamp != 0 and t != FORMAT_DESCRIPTION_EVENT:
             self.timestamp = timestamp
@@ -461,20 +461,20 @@ class Ingest:
         self.previous_position = position
 
     def end_packet(self, position: int, ack: bool) -> None:
-        """The packet of an event was taken, which ends at `position`; `ack`: it asked for an acknowledgement."""
+        """End the packet of an event which ends at `position`; `ack`: it asked for an acknowledgement."""
         self.sequence = (self.sequence + 1) & 255
         if ack:
             self.note_ack(position)
 
     def refuse(self, status: int, t: int, expected: int, got: int) -> int:
-        """Notes what is wrong, with an event of type `t`, for `error_text`; returns the status."""
+        """Note a defect, in an event of type `t`, for `error_text`; return the status."""
         self.bad_type = t
         self.expected = expected
         self.got = got
         return status
 
     def other_packet(self, p: Bytes, r: int, stop: int, size: int) -> int:
-        """A packet at `r` that has no event: an error of the source's, its end of stream, or what cannot be."""
+        """Judge a packet at `r` without an event: an error of the source's, its end of stream, or an impossible one."""
         self.expected = (self.prefix if self.packets else 0) + HEADER_SIZE
         self.got = size
         if size > MOST_OTHER_PACKET:
@@ -492,9 +492,9 @@ class Ingest:
         return BAD_PACKET
 
     def take_control(self, p: Writable, ev: int, length: int, t: int) -> int:
-        """An event that says how others are to be read, or that stands in no file, or one that comes before any of these.
+        """Take an event that says how others are read, or that is in no file, or one that comes before any of these.
 
-        Sets `keep` (it stands in the file), `covered` (its bytes without a checksum) and, of a Rotate, `artificial`.
+        It sets `keep` (the event is in the file), `covered` (its bytes without a checksum) and, for a Rotate, `artificial`.
         """
         flags = load16(p, ev + FLAGS_AT)
         log_pos = load32(p, ev + LOG_POS_AT)
@@ -539,13 +539,13 @@ class Ingest:
         elif self.checksum < 0 or self.expect_format:
             return NO_FORMAT
         elif t == START_ENCRYPTION_EVENT and self.packets and self.skip_format and log_pos == 0:
-            self.keep = False  # MariaDB repeats it behind the format description of a start in mid-file
+            self.keep = False  # MariaDB repeats it after the format description of a start in mid-file
         elif t == START_ENCRYPTION_EVENT and not self.packets and not flags & FLAG_IGNORABLE:
             return ENCRYPTED
         return NEED_MORE
 
     def pass_over(self, p: Bytes, ev: int, t: int, covered: int, log_pos: int, position: int) -> int:
-        """An event that stands in no file: what it says is all that is left of it. ROTATE; BAD_POSITION."""
+        """Pass over an event that is in no file, and keep its content only. ROTATE; BAD_POSITION."""
         if t == ROTATE_EVENT:
             self.note_rotate(p, ev, covered)
             return ROTATE
@@ -561,7 +561,7 @@ class Ingest:
         self.rotate_end = ev + covered
 
     def begin_stream(self, position: int, length: int, effect: int) -> None:
-        """A big event begins, whose head was judged: `stream` moves it on."""
+        """Begin a big event, whose head was judged: `stream` passes it on."""
         self.event_start = position
         self.in_event = True
         self.event_crc = 0
@@ -569,7 +569,7 @@ class Ingest:
         self.event_left = length
 
     def stream(self, p: Writable, r: int, o: int, stop: int) -> int:
-        """Moves on what is there of a big event; its last four bytes, the CRC32, only when they are all there."""
+        """Pass on the bytes of a big event that are there; its last four, the CRC32, only when they are all there."""
         while True:
             if self.packets and self.chunk_left == 0 and self.more_chunks:
                 if stop - r < PACKET_HEAD_SIZE:
@@ -611,7 +611,7 @@ class Ingest:
                         break
                     self.event_crc = crc32_of(p, r, r + n, self.event_crc)
                 else:
-                    # the four bytes may stand in two packets: then they are brought together first
+                    # the four bytes may be in two packets: then they are joined first
                     if n < self.event_left:
                         if (
                             self.packets
@@ -684,7 +684,7 @@ class Ingest:
             self.pass_boundary(self.position)
 
     def pass_boundary(self, position: int) -> None:
-        """Nothing is open at `position`, of all such places the newest."""
+        """Note that nothing is open at `position`, the newest of such places."""
         self.boundary = position
         if self.entry_inside:
             self.entry_due = True
@@ -703,7 +703,7 @@ class Ingest:
             self.entry_inside = True
 
     def read_format(self, buf: Writable, start: int, stop: int) -> bool:
-        """Learns the format description in buf[start:stop] without storing it. False: it is none, or not supported."""
+        """Read the format description in buf[start:stop] without storing it. False: it is none, or not supported."""
         if start < 0 or stop > len(buf) or stop - start < HEADER_SIZE + FORMAT_FIXED_SIZE:
             return False
         if cython.compiled:
@@ -719,7 +719,7 @@ class Ingest:
         return True
 
     def take_format(self, p: Bytes, at: int, length: int) -> int:
-        """Learns the format description, or the Start_v3 of an old server, at `at`."""
+        """Read the format description, or the Start_v3 of an old server, at `at`."""
         status = self.format.take(p, at, length, self.inference)
         if status != NEED_MORE:
             self.expected = self.format.expected
@@ -730,13 +730,12 @@ class Ingest:
         return NEED_MORE
 
     def set_table(self, table: "array[int] | None", tolerant: bool = False) -> None:
-        """With an array('q'), every event adds TABLE_ROW numbers to it, from its start at each feed; None: no table.
+        """Let every event add TABLE_ROW numbers to an array('q'), from its start at each feed; None: no table.
 
-        offset, length, type, flags, timestamp, server_id, end_log_pos, info: bits 0-2 boundary, 3 marked on arrival, 4 CRC
-        present, 5 CRC wrong, 6 violation, 7 a transaction is open behind it. tolerant: a wrong CRC or position, or a
-        Query whose lengths lie, is noted and does not stop, and files of 4.0 and 4.1 (binlog version 3) are read. With
-        `detailed` set, info has more: bits 8-10 the inferred boundary whatever arrived, 11 end_log_pos wrong, 12 a Query
-        whose lengths lie.
+        The numbers are offset, length, type, flags, timestamp, server_id, end_log_pos, info: bits 0-2 boundary, 3 marked on arrival,
+        4 CRC present, 5 CRC wrong, 6 violation, 7 a transaction is open after it. With `tolerant` a wrong CRC or position, or a Query
+        with wrong lengths, is noted and does not stop, and files of 4.0 and 4.1 (binlog version 3) are read. With `detailed` set,
+        info has more: bits 8-10 the inferred boundary whatever arrived, 11 end_log_pos wrong, 12 a Query with wrong lengths.
         """
         self.old_format = self.old_format or tolerant
         self.has_table = table is not None
@@ -744,11 +743,11 @@ class Ingest:
         self.table.use(table)
 
     def post_lengths(self) -> bytes:
-        """The post-header lengths of the format description that is in force: 256 bytes, one for each type code."""
+        """Return the post-header lengths of the format description in force: 256 bytes, one for each type code."""
         return bytes([self.inference.post_length[i] for i in range(256)])
 
     def take_entries(self) -> bytes:
-        """The index records made since the last call, ENTRY_SIZE bytes each: offset u64, group start u64, time u32, flags u32."""
+        """Return the new index records, ENTRY_SIZE bytes each: offset u64, group start u64, time u32, flags u32."""
         size = self.entry_count * ENTRY_SIZE
         self.entry_count = 0
         if cython.compiled:
@@ -758,13 +757,13 @@ class Ingest:
         return records
 
     def take_violations(self) -> list[tuple[int, int, int, int, int, int]]:
-        """(position, from, to, event type, previous event type, previous position) of at most 64 since the last call."""
+        """Return (position, from, to, event type, previous event type, previous position) of at most 64 since the last call."""
         return self.notes.take_violations()
 
     def take_unknown_types(self) -> list[tuple[int, int]]:
-        """(type, position of the first) of the unknown, not ignorable types that were seen for the first time."""
+        """Return (type, position of the first) of the unknown, not ignorable types that were seen for the first time."""
         return self.notes.take_unknown_types()
 
     def take_definitions(self) -> list[int]:
-        """Where the Query events stand that may define tables anew; of those since the last call, the first 64."""
+        """Return the places of the first 64 Query events since the last call that may define tables again."""
         return self.notes.take_definitions()

@@ -1,9 +1,9 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""Arithmetic on sets of transaction numbers, kept as the wire has them.
+"""Arithmetic on sets of transaction numbers, in the form that they have on the wire.
 
-A set is bytes: per interval start i64 and stop i64 (exclusive), little endian, 16 bytes. It is canonical: no interval is
-empty, starts ascend, and between two intervals at least one number is missing. So equal sets are equal bytes, and a set
-that was received needs a check and no conversion. All functions but `check` and `merge_runs` take canonical sets only.
+A set is bytes: per interval start i64 and stop i64 (exclusive), little endian, 16 bytes. It is canonical: no interval is empty,
+starts ascend, and between two intervals at least one number is missing. So equal sets are equal bytes, and a received set needs a
+check and no conversion. All functions but `check` and `merge_runs` take canonical sets only.
 """
 
 import cython
@@ -14,7 +14,7 @@ if not cython.compiled:
 
 
 def check(data: bytes, at: int, count: int) -> int:
-    """Number of the first of `count` intervals at data[at] that makes the set not canonical; -1: all are fine.
+    """Return the number of the first of `count` intervals at data[at] that makes the set not canonical; -1: all are fine.
 
     Raises: IndexError if they are not all inside of `data`.
     """
@@ -29,7 +29,7 @@ def first_fault(p: Bytes, at: int, stop: int) -> int:
     while i < stop:
         start = load64(p, i)
         end = load64(p, i + 8)
-        # Unsigned in C: what is negative there is far above MAX_STOP.
+        # In C they are unsigned: negative ones are far above MAX_STOP.
         if start <= last or end <= start or end > MAX_STOP:
             return (i - at) >> 4
         last = end
@@ -38,7 +38,7 @@ def first_fault(p: Bytes, at: int, stop: int) -> int:
 
 
 def count(a: bytes) -> int:
-    """How many numbers are in the set."""
+    """Return how many numbers are in the set."""
     return total(text_of(a), len(a))
 
 
@@ -52,12 +52,12 @@ def total(p: Bytes, n: int) -> int:
 
 
 def contains(a: bytes, number: int) -> bool:
-    """Whether `number` (1 to 2**63 - 2) is in the set."""
+    """Return whether `number` (1 to 2**63 - 2) is in the set."""
     return meets_run(a, number, number)
 
 
 def meets_run(a: bytes, first: int, last: int) -> bool:
-    """Whether any number from `first` to `last` (1 to 2**63 - 2) is in the set."""
+    """Return whether any number from `first` to `last` (1 to 2**63 - 2) is in the set."""
     return holds_any(text_of(a), len(a), first, last)
 
 
@@ -74,7 +74,7 @@ def holds_any(p: Bytes, n: int, first: int, last: int) -> bool:
 
 
 def union(a: bytes, b: bytes) -> bytes:
-    """Numbers in a or b."""
+    """Return the numbers in a or b."""
     if len(a) == 0 or a == b:
         return b
     if len(b) == 0:
@@ -85,7 +85,7 @@ def union(a: bytes, b: bytes) -> bytes:
 
 
 def join(p: Bytes, na: int, q: Bytes, nb: int, r: Writable) -> int:
-    # Without branches on the data: which set comes next is a coin's toss where both are full of holes.
+    # It has no branches on the data: which set comes next is unpredictable if both have many holes.
     i = j = 0
     o = -16
     first = last = 0
@@ -109,7 +109,7 @@ def join(p: Bytes, na: int, q: Bytes, nb: int, r: Writable) -> int:
 
 
 def difference(a: bytes, b: bytes) -> bytes:
-    """Numbers in a and not in b."""
+    """Return the numbers in a and not in b."""
     if len(a) == 0 or len(b) == 0:
         return a
     if a == b:
@@ -145,7 +145,7 @@ def cut(p: Bytes, na: int, q: Bytes, nb: int, r: Writable) -> int:
 
 
 def intersection(a: bytes, b: bytes) -> bytes:
-    """Numbers in both."""
+    """Return the numbers in both."""
     if a == b:
         return a
     if len(a) == 0 or len(b) == 0:
@@ -165,7 +165,7 @@ def meet(p: Bytes, na: int, q: Bytes, nb: int, r: Writable) -> int:
         other = load64(q, j + 8)
         from_a = stop <= other
         stop = stop if from_a else other
-        # Written always, kept if it is one: cheaper than a branch that cannot be foretold.
+        # It is always written, and kept if it is one: that is cheaper than an unpredictable branch.
         store64(r, o, start)
         store64(r, o + 8, stop)
         o += 16 if start < stop else 0
@@ -175,7 +175,7 @@ def meet(p: Bytes, na: int, q: Bytes, nb: int, r: Writable) -> int:
 
 
 def is_subset(a: bytes, b: bytes) -> bool:
-    """Whether all of a is in b."""
+    """Return whether all of a is in b."""
     if len(a) == 0 or a == b:
         return True
     return covered(text_of(a), len(a), text_of(b), len(b))
@@ -193,7 +193,7 @@ def covered(p: Bytes, na: int, q: Bytes, nb: int) -> bool:
 
 
 def merge_runs(runs: bytes) -> bytes:
-    """The canonical set of the intervals in `runs`: in ascending order of their starts, but overlapping or touching."""
+    """Return the canonical set of the intervals in `runs`, whose starts ascend, but which may overlap or touch."""
     n = len(runs)
     if n == 0:
         return b""

@@ -16,7 +16,7 @@ cdef inline int64_t signed64(uint64_t value) noexcept nogil:
 cdef inline uint64_t magnitude(int64_t value) noexcept nogil:
     return 0 - <uint64_t>value if value < 0 else <uint64_t>value
 
-# Where an object's bytes stand: good as long as somebody holds the object and nobody resizes it.
+# The place of an object's bytes: valid as long as the object is held and not resized.
 cdef inline uint8_t* bytes_of(bytearray buffer):
     return <uint8_t*>PyByteArray_AS_STRING(buffer)
 
@@ -35,7 +35,7 @@ cdef inline const uint8_t* text_of(bytes data):
 cdef inline bytes head_of(bytearray buffer, Py_ssize_t count):
     return (<char*>PyByteArray_AS_STRING(buffer))[:count]
 
-# The bytes and numbers of any buffer, which nobody can resize until it is let go.
+# The bytes and numbers of any buffer, which cannot be resized until it is released.
 cdef inline const uint8_t* held_bytes(object buffer, Py_buffer* view) except? NULL:
     PyObject_GetBuffer(buffer, view, PyBUF_SIMPLE)
     return <const uint8_t*>view.buf

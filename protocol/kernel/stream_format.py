@@ -1,5 +1,5 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False
-"""What the first event of a file says of those behind it: their checksum, their positions, their post-header lengths."""
+"""The facts of a file's first event about the later ones: their checksum, their positions, their post-header lengths."""
 
 import cython
 
@@ -11,10 +11,10 @@ if not cython.compiled:
 
 
 class StreamFormat:
-    """What the newest format description of a stream says.
+    """The content of the newest format description of a stream.
 
-    checksum: of the events behind it: -1 before the first one, 0 none, 1 CRC32. has_checksum_field: it ends with 4 bytes
-    for one itself. loose_positions: positions inside transactions are not the file's. `expected`, `got`: of what was wrong.
+    `checksum` is that of the events after it: -1 before the first one, 0 none, 1 CRC32. `has_checksum_field`: it ends with 4 bytes
+    for one itself. `loose_positions`: positions inside transactions are not the file's. `expected` and `got` are of a defect.
     """
 
     def __init__(self) -> None:
@@ -26,19 +26,19 @@ class StreamFormat:
         self.expected = self.got = 0
 
     def take(self, p: Bytes, at: int, length: int, inference: Inference) -> int:
-        """Learns the event at `at`, a format description or Start_v3; `inference` gets the post-header lengths.
+        """Read the event at `at`, a format description or Start_v3; `inference` gets the post-header lengths.
 
-        Returns NEED_MORE, or what is wrong with it as a status of `feed`: BAD_LENGTH, BAD_FORMAT.
+        Return NEED_MORE, or its defect as a status of `feed`: BAD_LENGTH, BAD_FORMAT.
         """
         if p[at + EVENT_TYPE_AT] == START_V3_EVENT:
             return self.take_start_v3(p, at, length, inference)
         return self.take_version_4(p, at, length, inference)
 
     def take_version_4(self, p: Bytes, at: int, length: int, inference: Inference) -> int:
-        """Reads a format description: version 2, server version 50, created 4, header length 1, post-header lengths.
+        """Read a format description: version 2, server version 50, created 4, header length 1, post-header lengths.
 
-        Servers that know checksums (MySQL >= 5.6.1, MariaDB >= 5.3) add the algorithm, 1 byte, and a CRC32, always.
-        MariaDB's lists the types of MariaDB, from 160 on; its version may be any, as who starts it says.
+        Servers that know checksums (MySQL >= 5.6.1, MariaDB >= 5.3) add the algorithm, 1 byte, and a CRC32, always. MariaDB's lists
+        the types of MariaDB, from 160 on; its version may be any that the server is started with.
         """
         body = at + HEADER_SIZE
         if length < HEADER_SIZE + FORMAT_FIXED_SIZE + 1:
@@ -74,8 +74,8 @@ class StreamFormat:
                 break
         aware = mariadb or a > 5 or (a == 5 and (b > 6 or (b == 6 and c >= 1)))
         self.binlog_version = 4
-        # 5.1.15 and 5.1.17 wrote positions within the transaction's cache inside transactions; a MariaDB that has GTIDs, type
-        # 162, is of 10.0 or newer, whatever it calls itself
+        # Inside transactions 5.1.15 and 5.1.17 wrote positions within the transaction's cache; a MariaDB that has GTIDs, type 162, is
+        # 10.0 or newer, whatever it calls itself
         self.loose_positions = count < MARIADB_GTID_EVENT + 1 + CHECKSUM_SIZE and (a < 5 or (a == 5 and b < 5))
         self.created = load32(p, at)
         self.has_checksum_field = False
@@ -97,10 +97,10 @@ class StreamFormat:
         return NEED_MORE
 
     def take_start_v3(self, p: Bytes, at: int, length: int, inference: Inference) -> int:
-        """Reads the Start_v3 of a 4.0 or 4.1 server: version 2, server version 50, created 4.
+        """Read the Start_v3 of a 4.0 or 4.1 server: version 2, server version 50, created 4.
 
-        Its events have the header of 19 bytes, whose position is the event's start or, in a transaction, that of the
-        whole; nothing has a checksum, and a Query has no status variables. 3.23's version 1 has other headers.
+        Its events have the header of 19 bytes, whose position is the event's start or, in a transaction, that of the whole; they have
+        no checksum, and a Query has no status variables. 3.23's version 1 has other headers.
         """
         if length < HEADER_SIZE + START_V3_SIZE:
             self.got = length

@@ -1,5 +1,5 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False
-"""Places in a stream to tell of: violations of the boundary rules, unknown event types, statements that define tables."""
+"""Places in a stream to report: violations of the boundary rules, unknown event types, statements that define tables."""
 
 import cython
 
@@ -8,7 +8,7 @@ if not cython.compiled:
 
 
 class StreamNotes:
-    """Kept until they are taken, a bounded number of each; counting all of them is the owner's business."""
+    """The notes are kept until they are taken, a limited number of each; their owner counts all of them."""
 
     def __init__(self) -> None:
         if not cython.compiled:
@@ -23,7 +23,7 @@ class StreamNotes:
     def add_violation(
         self, position: int, from_type: int, to_type: int, event_type: int, previous_type: int, previous_position: int
     ) -> None:
-        """The first MOST_NOTES are kept."""
+        """Add a violation, if it is one of the first MOST_NOTES."""
         if self.violation_count >= MOST_NOTES:
             return
         i = self.violation_count * 6
@@ -36,7 +36,7 @@ class StreamNotes:
         self.violation_count += 1
 
     def add_unknown(self, event_type: int, position: int) -> None:
-        """Each type once, where it came first."""
+        """Add a type once, with its first place."""
         if self.seen_unknown[event_type]:
             return
         self.seen_unknown[event_type] = 1
@@ -46,13 +46,13 @@ class StreamNotes:
             self.unknown_count += 1
 
     def add_definition(self, position: int) -> None:
-        """The first MOST_NOTES are kept."""
+        """Add a place, if it is one of the first MOST_NOTES."""
         if self.definition_count < MOST_NOTES:
             self.definition_rows[self.definition_count] = position
             self.definition_count += 1
 
     def take_violations(self) -> list[tuple[int, int, int, int, int, int]]:
-        """(position, from, to, event type, previous event type, previous position) of those since the last call."""
+        """Return (position, from, to, event type, previous event type, previous position) of those since the last call."""
         rows = [
             (
                 self.violation_rows[i],
@@ -68,13 +68,13 @@ class StreamNotes:
         return rows
 
     def take_unknown_types(self) -> list[tuple[int, int]]:
-        """(type, position of the first) of those that were seen for the first time since the last call."""
+        """Return (type, position of the first) of those that were seen for the first time since the last call."""
         rows = [(self.unknown_rows[i * 2], self.unknown_rows[i * 2 + 1]) for i in range(self.unknown_count)]
         self.unknown_count = 0
         return rows
 
     def take_definitions(self) -> list[int]:
-        """The positions of those since the last call."""
+        """Return the positions of those since the last call."""
         rows = [self.definition_rows[i] for i in range(self.definition_count)]
         self.definition_count = 0
         return rows

@@ -1,4 +1,4 @@
-"""What happened on one replica's connection, as its machine tells the shell."""
+"""The events of one replica's connection that its machine returns to the shell."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class LoggedIn:
 
 @dataclass(frozen=True, slots=True)
 class LoginRefused:
-    """The login was refused. `reason` is for the log: which it was is nobody's business outside."""
+    """The login was refused. `reason` is for the log, and must not be shown to the client."""
 
     user: str
     reason: str
@@ -32,7 +32,7 @@ class LoginRefused:
 
 @dataclass(frozen=True, slots=True)
 class TlsRequested:
-    """The peer wants TLS: answer with `tls_established` or `tls_failed`. `received`: bytes that belong to it already."""
+    """The peer wants TLS: answer with `tls_established` or `tls_failed`. `received` contains bytes that already belong to TLS."""
 
     received: bytes = field(repr=False)
 
@@ -62,7 +62,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class StatementRequested:
-    """What only the running relay can answer. Answer it with `answer`; commands that follow wait until then."""
+    """Only the running relay can answer this statement. Answer it with `answer`; commands that follow wait until then."""
 
     request: Request
     account: Account
@@ -70,21 +70,21 @@ class StatementRequested:
 
 @dataclass(frozen=True, slots=True)
 class DumpRequested:
-    """Answer it with `accept_dump`, `refuse_dump` or `drop_dump`."""
+    """A dump was requested: answer it with `accept_dump`, `refuse_dump` or `drop_dump`."""
 
     request: BinlogDump | BinlogDumpGtid
 
 
 @dataclass(frozen=True, slots=True)
 class AckReceived:
-    """A semi-sync replica says that it has stored everything up to there. What cannot be true: `break_off`."""
+    """A semi-sync replica reports that it has stored everything up to there. For what cannot be true call `break_off`."""
 
     position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The last event: write what is left of `bytes_to_send`, then close. `error`: None when the peer said goodbye."""
+    """The last event: write the rest of `bytes_to_send`, then close. `error` is None when the peer said goodbye."""
 
     error: AnsweredError | None = None
 

@@ -1,4 +1,4 @@
-"""The states of one replica's connection, and the table of what leads from one to the next.
+"""The states of one replica's connection, and the table of their transitions.
 
 connection = greeting [ TLS request, TLS handshake ] login [ switch token ] { more token } ( session | ERR )
 session    = OK { command answer } [ dump ]
@@ -13,7 +13,7 @@ from protocol.errors import RelayError
 
 
 class State(Enum):
-    """Named for what may come next."""
+    """The states, named for what may come next."""
 
     LOGIN_EXPECTED = "login expected"
     TLS_EXPECTED = "TLS expected"
@@ -29,7 +29,7 @@ class State(Enum):
 
 
 class Input(Enum):
-    """What can happen to a connection."""
+    """The inputs that can happen to a connection."""
 
     TLS_REQUESTED = "TLS requested"
     TLS_ESTABLISHED = "TLS established"
@@ -53,7 +53,7 @@ class Input(Enum):
 
 _S = State
 _I = Input
-# (state, input) -> next state. A missing pair is a bug of the caller: what a peer can cause is always a row.
+# (state, input) -> next state. A missing pair is a bug of the caller: everything that a peer can cause has a row.
 TRANSITIONS: Final[dict[tuple[State, Input], State]] = {
     (_S.LOGIN_EXPECTED, _I.TLS_REQUESTED): _S.TLS_EXPECTED,
     (_S.TLS_EXPECTED, _I.TLS_ESTABLISHED): _S.TLS_LOGIN_EXPECTED,
@@ -76,7 +76,7 @@ TRANSITIONS: Final[dict[tuple[State, Input], State]] = {
     (_S.CHECK_PENDING, _I.MORE_SENT): _S.TOKEN_EXPECTED,
     (_S.CHECK_PENDING, _I.VERDICT_REACHED): _S.VERDICT_HELD,
     (_S.CHECK_PENDING, _I.BROKEN): _S.CLOSED,
-    # Every verdict passes through here: the answer to a guess and the answer to a password wait equally long.
+    # Every verdict passes through here: the answers to a guess and to a password wait equally long.
     (_S.VERDICT_HELD, _I.LOGIN_ACCEPTED): _S.COMMAND_EXPECTED,
     # A refusal is a state, not only a packet: nothing is answered after it.
     (_S.VERDICT_HELD, _I.LOGIN_REFUSED): _S.CLOSED,
@@ -89,7 +89,7 @@ TRANSITIONS: Final[dict[tuple[State, Input], State]] = {
     (_S.ANSWER_PENDING, _I.REQUEST_ANSWERED): _S.COMMAND_EXPECTED,
     (_S.ANSWER_PENDING, _I.BROKEN): _S.CLOSED,
     (_S.DUMP_REQUESTED, _I.DUMP_ACCEPTED): _S.DUMPING,
-    # As a server: an error instead of the stream ends the connection.
+    # As in servers, an error instead of the stream ends the connection.
     (_S.DUMP_REQUESTED, _I.DUMP_REFUSED): _S.CLOSED,
     (_S.DUMP_REQUESTED, _I.QUIT): _S.CLOSED,
     (_S.DUMP_REQUESTED, _I.BROKEN): _S.CLOSED,
@@ -104,11 +104,11 @@ WITH_DEADLINE: Final = IN_LOGIN | {_S.TLS_EXPECTED, _S.CHECK_PENDING, _S.VERDICT
 
 
 class IllegalInput(RelayError):
-    """An input that the state does not allow: a bug of the caller, never of the peer."""
+    """The state does not allow an input: a bug of the caller, never of the peer."""
 
 
 def step(state: State, what: Input) -> State:
-    """The next state. Pure. Raises: IllegalInput for a pair that is not in the table."""
+    """Return the next state. Pure. Raises: IllegalInput for a pair that is not in the table."""
     try:
         return TRANSITIONS[state, what]
     except KeyError:

@@ -1,4 +1,4 @@
-"""What one replica's connection is held to: its limits, and how it logs in."""
+"""The terms of one replica's connection: its limits, and how it logs in."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,17 +9,16 @@ from protocol.auth.accounts import Accounts
 from protocol.errors import AnsweredError
 from protocol.statements import SourceFacts
 
-# Before the login anybody may send; a login with all its attributes stays far below (attributes alone are capped at
-# 64 KiB by real servers).
+# Before the login anybody may send; a login with all its attributes stays far below (real servers limit attributes alone to 64 KiB).
 LOGIN_LIMIT_BYTES: Final = 65536
 COMMAND_LIMIT_BYTES: Final = 1 << 20
-# A replica's set of GTIDs: 16 MB for a million intervals.
+# The size of a replica's set of GTIDs: 16 MB for a million intervals.
 GTID_DUMP_LIMIT_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one connection. Times in seconds; `command_wait_s` is the server's wait_timeout."""
+    """Limits of one connection. Times are in seconds; `command_wait_s` is the server's wait_timeout."""
 
     login_bytes: int = LOGIN_LIMIT_BYTES
     command_bytes: int = COMMAND_LIMIT_BYTES
@@ -30,9 +29,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What becomes of a verdict: how long its answer is held, and what is answered instead of it, for which `reason` (for logs).
+    """The ruling on a verdict: how long its answer is held, and what is answered instead of it, for which `reason` (for logs).
 
-    facts: the source as the account sees it from its login on; None: as it was greeted.
+    `facts` describe the source as the account sees it from its login on; None: as in the greeting.
     """
 
     hold_s: float = 0.0
@@ -43,11 +42,12 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class LoginTerms:
-    """How a peer logs in.
+    """The terms on which a peer logs in.
 
-    random_bytes(n): unpredictable, for the scramble. offer_tls: in the greeting. rule(account): asked once a verdict is
-    reached, with the account that may log in, None for a refusal; without a rule each is given at once. accounts_now(): the
-    accounts, asked when the login packet comes and when the verdict is given; without it `accounts`, those of the greeting.
+    random_bytes(n) returns unpredictable bytes for the scramble. `offer_tls` offers TLS in the greeting. rule(account) is called
+    after a verdict, with the account that may log in, None for a refusal; without a rule each verdict is given at once.
+    accounts_now() returns the accounts when the login packet comes and when the verdict is given; without it `accounts`, those of the
+    greeting, apply.
     """
 
     accounts: Accounts
@@ -57,15 +57,15 @@ class LoginTerms:
     accounts_now: Callable[[], Accounts] | None = None
 
     def now(self) -> Accounts:
-        """The accounts as they are."""
+        """Return the accounts at this moment."""
         return self.accounts if self.accounts_now is None else self.accounts_now()
 
 
 @dataclass(frozen=True, slots=True)
 class TurnTime:
-    """How long a turn of one connection may last: `clock` and `length_s` in seconds. Without a clock it ends by counts.
+    """The limit of a turn of one connection: `clock` and `length_s` are in seconds. Without a clock it ends by counts.
 
-    has_time(): whether a command may be answered now; if not, it waits for a turn.
+    has_time() returns whether a command may be answered now; if not, it waits for a turn.
     """
 
     clock: Callable[[], float] = lambda: 0.0

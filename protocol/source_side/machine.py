@@ -1,9 +1,9 @@
-"""One replica's connection as the source sees it: login, statements, dump. No sockets and no clock in here.
+"""One replica's connection on the source's side: login, statements, dump. It uses no sockets and no clock.
 
 Its states, and the grammar of a conversation, are in `connection_states`.
 
-The event packets of a dump are not made here: the shell writes them, framed by the kernel, from `accept_dump()` on, and
-tells by `end_dump` or `fail_dump` which packet number comes next.
+The event packets of a dump are not made here: the shell writes them, framed by the kernel, from `accept_dump()` on, and reports by
+`end_dump` or `fail_dump` which packet number comes next.
 """
 
 import re
@@ -74,22 +74,22 @@ _MAX_SHOWN_BYTES: Final = 64
 _MAX_LOGGED_CHARACTERS: Final = 200
 _CONNECTION_ID_BYTES: Final = 4
 _SET_NAMES: Final = re.compile(rb"SET NAMES \w+\Z")
-# MULTI_STATEMENTS on and off: neither is spoken here, as neither is by a client that asks for one statement at a time.
+# MULTI_STATEMENTS on and off: both are accepted without effect, as for a client that sends one statement at a time.
 _SET_OPTIONS: Final = (b"\0\0", b"\1\0")
-# Of what came before an answer was known; no client sends ahead this much.
+# The limit of what came before an answer was known; no client sends ahead this much.
 _MAX_WAITING_BYTES: Final = 65536
-# What is done at once of commands that were sent ahead: the event loop has others to serve, and answers take memory.
+# The number of commands sent ahead that are answered at once: the event loop has others to serve, and answers take memory.
 _TURN_COMMANDS: Final = 16
 _TURN_INPUT_BYTES: Final = 16384
 _TURN_OUTPUT_BYTES: Final = 65536
-# How much more than a packet what it says takes in memory: characters of four bytes, a dictionary of short names.
+# How much more memory a packet's content takes than the packet: characters of four bytes, a dictionary of short names.
 _WHEN_DECODED: Final = 4
 
 
 class SourceSide:
-    """The source's side of one connection. It speaks first: `bytes_to_send()` has the greeting from the start.
+    """The source's side of one connection. It speaks first: `bytes_to_send()` returns the greeting from the start.
 
-    `host`: the peer's address. `now`: any monotonic clock, seconds; `wall_offset_s`: what to add to it for seconds since 1970.
+    `host` is the peer's address. `now` is any monotonic clock in seconds; `wall_offset_s` is added to it for seconds since 1970.
     """
 
     def __init__(
@@ -115,19 +115,19 @@ class SourceSide:
         self._input = PacketBuffer(self._limits.login_bytes)
         self._output = bytearray()
         self._framed = b""
-        """Of what is to be sent, what comes before `_output`."""
+        """The part of the unsent bytes that comes before `_output`."""
         self._sequence = 0
         self._asked = ""
         self._login_bytes = self._command_bytes = 0
         """The sizes of its login packet and of its newest command."""
         self._apart: StatementApart | None = None
-        """What is asked, where that is a statement which is answered in a thread."""
+        """The request, if it is a statement that is answered in a thread."""
         self._has_used_locks = False
         self._prepared = PreparedStatements()
         self.commands = self.statements = 0
-        """How many came; statements are the COM_QUERY among the commands."""
+        """The number of commands that came, and of the COM_QUERY among them."""
         self.has_spoken = False
-        """Whether the client said anything but a dump request and `SET NAMES`, which libraries send by themselves."""
+        """True if the client sent anything but a dump request and `SET NAMES`, which libraries send by themselves."""
         self._offered = OFFERED | Capability.SSL if login.offer_tls else OFFERED
         self.channel = Channel()
         self._login: LoginExchange | None = None
@@ -141,10 +141,10 @@ class SourceSide:
         version = greeting_version(facts.version)
         self._send(greeting_payload(version, connection_id, self._greeting_plugin, self._scramble, self._offered))
 
-    # --- what the shell calls -------------------------------------------------------------------------------------
+    # --- called by the shell --------------------------------------------------------------------------------------
 
     def receive(self, data: bytes | bytearray | memoryview, now: float) -> list[Event]:
-        """Takes received bytes; returns what happened. A closed connection takes nothing."""
+        """Take received bytes, and return what happened. A closed connection takes nothing."""
         if self.state is State.CLOSED:
             return []
         if self.state is State.TLS_EXPECTED:
@@ -153,20 +153,20 @@ class SourceSide:
         return self._work_in_turn(now)
 
     def bytes_to_send(self) -> bytes:
-        """What is to be written now; asked for again, nothing."""
+        """Return the bytes to be written now, once."""
         data = bytes(self._output)
         self._output.clear()
         if self._framed:
-            # Mostly alone, and then not copied: a list of 100,000 files has 3 MB.
+            # Mostly it is alone, and then not copied: a list of 100,000 files has 3 MB.
             data, self._framed = self._framed + data if data else self._framed, b""
         return data
 
     def next_deadline(self) -> float | None:
-        """When `pass_time` is due, on the clock of `now`."""
+        """Return when `pass_time` is due, on the clock of `now`."""
         return self._deadline
 
     def pass_time(self, now: float) -> list[Event]:
-        """Ends a connection that let its deadline pass."""
+        """End a connection whose deadline has passed."""
         if self._deadline is None or now < self._deadline:
             return []
         if self.state is State.VERDICT_HELD:
@@ -175,19 +175,19 @@ class SourceSide:
         return [self._break(PeerError(ErrorCode.ER_NET_READ_INTERRUPTED, f"Waited too long {waited}"))]
 
     def tls_established(self, channel: Channel) -> None:
-        """Answers `TlsRequested`: from now on `receive` takes, and `bytes_to_send` gives, what is inside of TLS."""
+        """Answer `TlsRequested`: from now on `receive` takes, and `bytes_to_send` returns, the content of TLS."""
         self._become(Input.TLS_ESTABLISHED)
         self.channel = channel
 
     def tls_failed(self, reason: str) -> list[Event]:
-        """Answers `TlsRequested`, or ends a connection whose TLS broke later: nothing more can be said to the peer."""
+        """Answer `TlsRequested`, or end a connection whose TLS broke later: nothing more can be sent to the peer."""
         if self.state is State.CLOSED:
             return []
         self._become(Input.BROKEN)
         return [Closed(PeerError(ErrorCode.ER_HANDSHAKE_ERROR, f"TLS: {reason}"))]
 
     def answer_check(self, step: Step, now: float) -> list[Event]:
-        """Answers `CheckRequested`. A connection that was closed meanwhile takes it in silence."""
+        """Answer `CheckRequested`. A connection that was closed meanwhile ignores it."""
         if self.state is State.CLOSED or self._login is None:
             return []
         events: list[Event] = []
@@ -195,7 +195,7 @@ class SourceSide:
         return [*events, *self._work(now)]
 
     def answer(self, answer: GivenAnswer | AnsweredError, now: float) -> list[Event]:
-        """Answers `StatementRequested`, and goes on with commands that came meanwhile."""
+        """Answer `StatementRequested`, and continue with commands that came meanwhile."""
         self._become(Input.REQUEST_ANSWERED)
         events: list[Event] = []
         apart, self._apart = self._apart, None
@@ -216,7 +216,7 @@ class SourceSide:
 
     @property
     def held_bytes(self) -> int:
-        """What its peer makes it hold in memory: unread input, unsent output, statements, variables, attributes."""
+        """The bytes of memory that its peer makes it hold: unread input, unsent output, statements, variables, attributes."""
         held = len(self._input) + len(self._output) + len(self._framed)
         asked = self._command_bytes * _WHEN_DECODED if self.state is State.ANSWER_PENDING else 0
         said = self._login_bytes * _WHEN_DECODED
@@ -224,11 +224,11 @@ class SourceSide:
 
     @property
     def is_receiving_dump_request(self) -> bool:
-        """Whether a COM_BINLOG_DUMP_GTID has begun to come, and not ended."""
+        """True if a COM_BINLOG_DUMP_GTID has begun to come, and not ended."""
         return self.state is State.COMMAND_EXPECTED and self._input.first_byte == Command.COM_BINLOG_DUMP_GTID
 
     def forget(self) -> None:
-        """The connection is over: lets go of all that it holds, also of whoever rules about logins."""
+        """Release everything that it holds, including the rule about logins: the connection is over."""
         if self.state is not State.CLOSED:
             self._become(Input.BROKEN)
         self._input.clear()
@@ -242,22 +242,23 @@ class SourceSide:
 
     @property
     def holds_unread_commands(self) -> bool:
-        """Whether so much came behind what is not answered yet that no more should be read."""
+        """True if so many bytes came after an unanswered command that no more should be read."""
         waits = self.state not in READERS or self.has_more_to_do
         return waits and len(self._input) > _MAX_WAITING_BYTES
 
     @property
     def has_more_to_do(self) -> bool:
-        """Whether commands, or acknowledgements beside a dump, were left for later: `go_on` takes them, once what `bytes_to_send` gave
-        is on its way."""
+        """True if commands, or acknowledgements during a dump, were left for later: call `go_on` once what `bytes_to_send` returned
+        is on its way.
+        """
         return self._turn_is_over and self.state in _IN_TURNS
 
     def go_on(self, now: float) -> list[Event]:
-        """Takes some more of what was sent ahead."""
+        """Take some more of the commands that were sent ahead."""
         return self._work(now) if self.has_more_to_do else []
 
     def accept_dump(self, *, takes_acks: bool = False) -> int:
-        """The stream begins: returns the sequence number of its first packet. takes_acks: the replica sends some."""
+        """Begin the stream, and return the sequence number of its first packet. `takes_acks`: the replica sends acknowledgements."""
         self._become(Input.DUMP_ACCEPTED)
         self.has_spoken = True
         self._takes_acks = takes_acks
@@ -267,25 +268,24 @@ class SourceSide:
         return self._sequence
 
     def break_off(self, error: PeerError) -> Closed:
-        """Ends a connection that broke the rules, or that cannot be kept; a dump without a word, as no place in its stream is sure to
-        begin a packet.
+        """End a connection that broke the rules, or that cannot be kept; a dump ends without an error packet (`_break`).
 
         It may have ended meanwhile: a goodbye can come right after what broke the rules.
         """
         return Closed(error) if self.state is State.CLOSED else self._break(error)
 
     def refuse_dump(self, error: AnsweredError) -> list[Event]:
-        """An error instead of the stream."""
+        """Answer with an error instead of the stream."""
         self._become(Input.DUMP_REFUSED)
         return [self._end_with(error)]
 
     def drop_dump(self, error: AnsweredError) -> list[Event]:
-        """The connection ends, and the peer is not told why."""
+        """End the connection without reporting the reason to the peer."""
         self._become(Input.DUMP_REFUSED)
         return [Closed(error)]
 
     def end_dump(self, sequence: int, now: float) -> list[Event]:
-        """EOF in the stream, as packet number `sequence`; then commands again."""
+        """End the stream with EOF, as packet number `sequence`; then commands follow again."""
         self._become(Input.DUMP_ENDED)
         self._takes_acks = False
         self._take_commands()
@@ -295,7 +295,7 @@ class SourceSide:
         return self._work(now)
 
     def fail_dump(self, sequence: int, error: AnsweredError) -> list[Event]:
-        """An error in the stream, as packet number `sequence`. Only between two packets of the stream."""
+        """End the stream with an error, as packet number `sequence`. Only between two packets of the stream."""
         self._become(Input.DUMP_FAILED)
         self._sequence = sequence
         return [self._end_with(error)]
@@ -316,7 +316,7 @@ class SourceSide:
         self._sequence = (self._sequence + packet_count(len(payload))) & 0xFF
 
     def _send_framed(self, packets: bytes) -> None:
-        """Behind what is to be sent already, and before what comes."""
+        """Send packets after the bytes that wait already, and before those that come."""
         self._framed += bytes(self._output) + packets if self._output else packets
         self._output.clear()
 
@@ -325,8 +325,9 @@ class SourceSide:
         return Closed(error)
 
     def _break(self, error: PeerError) -> Closed:
-        """They broke the rules. In the middle of a stream no place is sure to begin a packet: no ERR there. Nor where
-        the peer waits for TLS."""
+        """End a connection whose peer broke the rules. An ERR is not sent in the middle of a stream, where no place is sure to begin
+        a packet, or where the peer waits for TLS.
+        """
         says = self.state not in (State.DUMPING, State.TLS_EXPECTED)
         self._become(Input.BROKEN)
         return self._end_with(error) if says else Closed(error)
@@ -339,7 +340,7 @@ class SourceSide:
         self._deadline = now + self._limits.command_wait_s
 
     def _work_in_turn(self, now: float) -> list[Event]:
-        """What is there is taken now, or, of a client that has logged in, when it is its turn."""
+        """Take the input that is there now, or, for a client that has logged in, when it is its turn."""
         if self.state in _IN_TURNS and len(self._input) and (self._turn_is_over or not self._turns.has_time()):
             self._turn_is_over = True
             return []
@@ -383,7 +384,7 @@ class SourceSide:
         self._login_bytes = len(payload)
         if self.state is State.LOGIN_EXPECTED and self._offered & Capability.SSL and asks_for_tls(payload):
             self._become(Input.TLS_REQUESTED)
-            # What came behind the request came in clear: it is TLS, or nothing.
+            # Bytes after the request came in clear: they are TLS, or nothing.
             events.append(TlsRequested(self._input.take()))
             return
         try:
@@ -409,7 +410,7 @@ class SourceSide:
         self._reply(self._login.respond(bytes(packet)), now, events)
 
     def _reply(self, reply: Reply, now: float, events: list[Event]) -> None:
-        """Does what the login's exchange says."""
+        """Carry out a reply of the login's exchange."""
         if isinstance(reply, Switch):
             self._become(Input.SWITCH_SENT)
             self._send(auth_switch_payload(reply.plugin, reply.challenge))
@@ -431,7 +432,7 @@ class SourceSide:
             events.append(CheckRequested(reply))
 
     def _by_the_accounts_of_now(self, verdict: Accepted | Refused) -> Accepted | Refused:
-        """A password that was taken away while its login ran, or while the answer was held back, opens nothing."""
+        """Refuse a password that was removed while its login ran, or while the answer was held back."""
         if isinstance(verdict, Accepted) and self._login is not None:
             return verdict if self._login.still_allowed(self._login_terms.now()) else self._login.changed()
         return verdict
@@ -505,7 +506,7 @@ class SourceSide:
             self._take_rarer_command(code, body, now, events)
 
     def _take_rarer_command(self, code: int, body: bytes, now: float, events: list[Event]) -> None:
-        """What tools send that are no replicas, and what no relay can do: with the error that a server has for it."""
+        """Answer commands of tools that are no replicas, and those that no relay can do: with the error of a server."""
         session = self.session
         try:
             if code == Command.COM_INIT_DB:
@@ -515,7 +516,7 @@ class SourceSide:
                 session.reset()
                 self._prepared.forget()
                 if self._has_used_locks:
-                    # They are not in the session.
+                    # These are not in the session.
                     released = UseLocks((LockCall(LockAction.RELEASE_ALL),), shows=False)
                     self._ask("COM_RESET_CONNECTION", released, events)
                 else:
@@ -539,10 +540,10 @@ class SourceSide:
                 self._answer([ok_payload(session.status)])
             elif code == Command.COM_STMT_SEND_LONG_DATA:
                 self._prepared.take_long_data(body)
-                self._answer([])  # as the protocol has it
+                self._answer([])  # as in the protocol
             elif code == Command.COM_STMT_CLOSE:
                 self._prepared.close(body)
-                self._answer([])  # as the protocol has it: no answer, also to a statement that was never prepared
+                self._answer([])  # as in the protocol: no answer, also to a statement that was never prepared
             elif code == Command.COM_DEBUG and session.is_admin:
                 self._answer([eof_payload(session.status)])
             else:
@@ -594,7 +595,7 @@ class SourceSide:
             self._answer(_answer_payloads(answer, self.session))
 
     def _leave_error(self, error: AnsweredError) -> None:
-        """For SHOW WARNINGS."""
+        """Keep the error for SHOW WARNINGS."""
         self.session.notices = (Notice("Error", error.number, printable(error.what)),)
 
     def _ask(self, what: str, request: Request, events: list[Event]) -> None:
@@ -630,7 +631,7 @@ class SourceSide:
         try:
             request = decode_binlog_dump_gtid(body)
         except Malformed:
-            # As MySQL 5.6 and 9.7: the connection ends.
+            # As in MySQL 5.6 and 9.7, the connection ends.
             raise PeerError(ErrorCode.ER_MALFORMED_PACKET, "Malformed communication packet.") from None
         self._become(Input.DUMP_REQUESTED)
         events.append(DumpRequested(request))
@@ -648,7 +649,7 @@ class SourceSide:
 
 
 _IN_TURNS: Final = (State.COMMAND_EXPECTED, State.DUMP_REQUESTED, State.DUMPING)
-# Who reads the next packet. In the states that are not here nothing of the peer is looked at.
+# The reader of the next packet. In the states that are not here nothing of the peer is read.
 READERS: Final[Mapping[State, Callable[[SourceSide, bytes | Pieces, float, list[Event]], None]]] = {
     State.LOGIN_EXPECTED: SourceSide._take_login,
     State.TLS_LOGIN_EXPECTED: SourceSide._take_login,
@@ -680,7 +681,7 @@ def _answer_payloads(answer: GivenAnswer | AnsweredError, session: StatementSess
 
 
 def _loggable(text: str) -> str:
-    """A statement for the log: its beginning, without secrets."""
+    """Return a statement for the log: its beginning, without secrets."""
     return _shown(without_secrets(text), _MAX_LOGGED_CHARACTERS)
 
 
@@ -689,5 +690,5 @@ def _command_name(code: int) -> str:
 
 
 def _shown(text: str, limit_bytes: int = _MAX_SHOWN_BYTES) -> str:
-    """What a peer sent, safe to log and to send back: bounded, printable."""
+    """Return a peer's text, safe to log and to send back: bounded, printable."""
     return printable(text, limit_bytes)

@@ -1,4 +1,4 @@
-"""A statement that is too much work for the event loop, answered in a thread while its connection waits."""
+"""A statement that is too much work for the event loop, and is answered in a thread while its connection waits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,9 +12,9 @@ from protocol.statements.table import answer_statement
 
 
 class StatementApart:
-    """One such statement. Made on the event loop, which calls `take_over` when the answer is there; `run` is for the thread.
+    """One such statement. It is made on the event loop, which calls `take_over` when the answer is there; `run` is for the thread.
 
-    What it sets is set in a copy until then: a statement that is interrupted has changed nothing.
+    Until then it sets variables in a copy: a statement that is interrupted has changed nothing.
     """
 
     def __init__(self, text: str, session: StatementSession, now_s: float) -> None:
@@ -28,15 +28,15 @@ class StatementApart:
         )
 
     def run(self) -> Answer:
-        """The answer. Raises: StatementRefused (also 1104 where it is too much work for a thread, or changes the relay)."""
+        """Return the answer. Raises: StatementRefused (also 1104 if it is too much work for a thread, or changes the relay)."""
         answer = answer_statement(self._text, self._session, self._now_s, in_a_thread=True)
         if isinstance(answer, KillConnection | UseLocks) or (isinstance(answer, Request) and answer.privilege):
-            # They act at once, or not at all: nobody says them in so many words.
+            # They act at once, or not at all: no client words them so long.
             raise too_much_work()
         return answer
 
     def take_over(self, session: StatementSession) -> None:
-        """Gives `session` what the statement has set."""
+        """Give `session` the variables that the statement has set."""
         done = self._session
         session.user_variables, session.system_variables = done.user_variables, done.system_variables
         session.held_bytes = done.held_bytes
@@ -45,13 +45,13 @@ class StatementApart:
 
 @dataclass(frozen=True, slots=True)
 class AnswerApart(Request):
-    """Asks for such an answer, which may be a request again."""
+    """A request for such an answer, which may be a request again."""
 
     statement: StatementApart
 
 
 def _as_now(facts: SourceFacts) -> SourceFacts:
-    """The facts as they are at this moment: what they are asked for later belongs to the event loop."""
+    """Return the facts at this moment: what they call later belongs to the event loop."""
     gtids = facts.gtids()
     settings: Mapping[str, str] = dict(facts.settings())
     why = facts.unreached() if facts.unreached is not None else None

@@ -1,1 +1,1 @@
-"""The SQL of MySQL and MariaDB: what is a fact about a server's language, and has one address here."""
+"""The SQL of MySQL and MariaDB: every fact about a server's language has one address here."""

@@ -1,4 +1,4 @@
-"""Which brackets of a statement belong together: matched once, however many ask."""
+"""The pairs of brackets of a statement, which are matched once for all questions."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from protocol.sql.lexer import SqlToken
 
 
 class Brackets:
-    """Places are indexes of tokens."""
+    """The pairs of brackets among tokens. Places are indexes of tokens."""
 
     def __init__(self, tokens: Sequence[SqlToken]) -> None:
         self._tokens = tokens

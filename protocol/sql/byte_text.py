@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-# Of character sets in which a byte below 0x80 may be a part of a character: its characters of several bytes.
+# The characters of several bytes of sets in which a byte below 0x80 may be a part of a character.
 # Source: MySQL 9.7 `strings/ctype-*.cc`, the `ismbchar` of each.
 _SHIFT_JIS: Final = re.compile(rb"(?>(?:[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc])+)")
 _WIDE_CHARACTERS: Final = {
@@ -13,6 +13,8 @@ _WIDE_CHARACTERS: Final = {
     "gbk": re.compile(rb"(?>(?:[\x81-\xfe][\x40-\x7e\x80-\xfe])+)"),
     "sjis": _SHIFT_JIS,
 }
+SOMETIMES_BLANK: Final = "\xa0"
+"""What the bytes of `blank_of` are in Unicode: a blank for clients of those sets, for others a letter of names."""
 _BLANKS: Final = {
     **dict.fromkeys(
         ("armscii8", "cp1250", "dec8", "geostd8", "greek", "hebrew", "latin1", "latin2", "latin5", "latin7"), "\xa0"
@@ -24,20 +26,20 @@ _BLANKS: Final = {
 def blank_of(charset: str | None) -> str:
     """Return the character beyond ASCII that is a blank between words for a client of this set; "": there is none.
 
-    Tried with every set on MySQL 5.6.24 and 9.7.4, MariaDB 10.11.19 and 11.8.9, all alike.
+    Tried with every set on MySQL 5.6.24 and 9.7.4, MariaDB 10.11.19 and 11.8.9, with equal results.
     """
     return _BLANKS.get(charset or "", "")
 
 
 def is_wide(charset: str | None) -> bool:
-    """Return whether characters of the set may contain bytes below 0x80, such as that of a quotation mark or a backslash."""
+    """Return whether characters of the set may contain bytes below 0x80, such as those of a quotation mark or a backslash."""
     return charset in _WIDE_CHARACTERS
 
 
 def byte_text(raw: bytes, charset: str | None) -> str:
-    """Return the statement as latin-1, with the bytes of every character of a wide set replaced by a letter that is none of ASCII's.
+    """Return the statement as latin-1, with the bytes of every character of a wide set replaced by a letter beyond ASCII.
 
-    What cannot be the second byte of a character belongs to none, as servers read it: `'\\xc4'` of gbk is a string.
+    A byte that cannot be the second of a character belongs to none, as for servers: `'\\xc4'` of gbk is a string.
     """
     if charset in _WIDE_CHARACTERS:
         raw = _WIDE_CHARACTERS[charset].sub(lambda found: b"\xe9" * len(found[0]), raw)

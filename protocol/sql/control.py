@@ -1,4 +1,4 @@
-"""Transaction control in a binary log: BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA, with the name that each is about."""
+"""Transaction control in a binary log: BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA, with their names."""
 
 import re
 from enum import Enum
@@ -9,7 +9,7 @@ from protocol.sql.lexer import UnsupportedSyntax
 
 
 class Control(Enum):
-    """What a statement does to its transaction."""
+    """The effect of a statement on its transaction."""
 
     BEGIN = "begin"
     COMMIT = "commit"
@@ -25,28 +25,30 @@ class Control(Enum):
 
 
 class ControlStatement(NamedTuple):
-    """`name`: of a savepoint, without quotes and in lower case, as servers compare it; of an XA transaction, as the statement has it,
-    without ONE PHASE; else empty."""
+    """A statement of transaction control. `name` is that of a savepoint, without quotes and in lower case, as servers compare it; of
+    an XA transaction, as in the statement, without ONE PHASE; otherwise empty.
+    """
 
     control: Control
     name: bytes = b""
 
 
 _NAME: Final = rb"`(?>(?:[^`]++|``)*)`|\"(?>(?:[^\"]++|\"\")*)\"|[^\s;/*\#]*+"
+_BEFORE_NAME: Final = rb"(?>%(gap)s|(?=[`\"]))" % GAPS
 _CONTROL: Final = re.compile(
     rb"""(?:
       (?P<BEGIN> BEGIN (?>(?:%(gap)s WORK)?) %(gaps)s ;?+ \Z | START %(gap)s TRANSACTION \b)
     | (?P<COMMIT> COMMIT \b)
-    | ROLLBACK %(gap)s (?>(?:WORK %(gap)s)?) TO %(gap)s (?>(?:SAVEPOINT %(gap)s)?) (?P<ROLLBACK_TO> %(name)s)
+    | ROLLBACK %(gap)s (?>(?:WORK %(gap)s)?) TO %(before)s (?>(?:SAVEPOINT %(before)s)?) (?P<ROLLBACK_TO> %(name)s)
     | (?P<ROLLBACK> ROLLBACK \b)
-    | SAVEPOINT %(gap)s (?P<SAVEPOINT> %(name)s)
-    | RELEASE %(gap)s SAVEPOINT %(gap)s (?P<RELEASE> %(name)s)
+    | SAVEPOINT %(before)s (?P<SAVEPOINT> %(name)s)
+    | RELEASE %(gap)s SAVEPOINT %(before)s (?P<RELEASE> %(name)s)
     | XA %(gap)s (?:
         (?:START|BEGIN) \b (?P<XA_START> .*+) | END \b (?P<XA_END> .*+) | PREPARE \b (?P<XA_PREPARE> .*+)
       | COMMIT \b (?P<XA_COMMIT> .*+) | ROLLBACK \b (?P<XA_ROLLBACK> .*+)
       )
     )"""
-    % {**GAPS, b"name": _NAME},
+    % {**GAPS, b"name": _NAME, b"before": _BEFORE_NAME},
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 _ONE_PHASE: Final = re.compile(rb"\sONE\s++PHASE\s*+\Z", re.IGNORECASE)
@@ -54,10 +56,10 @@ _SAVEPOINTS: Final = frozenset((Control.SAVEPOINT, Control.ROLLBACK_TO, Control.
 
 
 def control_of(text: bytes, server_version: str = "") -> ControlStatement | None:
-    """Return what a statement is to its transaction; None: it is no transaction control, or that is not known.
+    """Return a statement's effect on its transaction; None: it is no transaction control, or that is not known.
 
-    Comments before it count for nothing: servers since 5.0 log SAVEPOINT and ROLLBACK TO in the client's own text.
-    `server_version`: of the server that ran it; "" where that is not known.
+    Comments before it are skipped: servers since 5.0 log SAVEPOINT and ROLLBACK TO in the client's own text.
+    `server_version` is that of the server that ran it; "": not known.
     """
     try:
         found = _CONTROL.match(text, first_word_at(text, server_version))
@@ -74,7 +76,7 @@ def control_of(text: bytes, server_version: str = "") -> ControlStatement | None
 
 
 def _savepoint_name(text: bytes) -> bytes:
-    """A connection with ANSI_QUOTES writes SAVEPOINT "s", and ROLLBACK TO `s` all the same (5.6.24)."""
+    """Return the name without quotes: with ANSI_QUOTES servers log SAVEPOINT "s", but ROLLBACK TO `s` (5.6.24)."""
     name = text
     quote = name[:1]
     if quote in (b"`", b'"') and name[-1:] == quote and len(name) > 1:

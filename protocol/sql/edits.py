@@ -18,7 +18,9 @@ class TextEdit(NamedTuple):
 
 
 def edited(raw: bytes, edits: Iterable[TextEdit]) -> bytes:
-    """Return the text with all edits: at the same place insertions first, in their order. An edit inside another one does not count."""
+    """Return the text with all edits: at the same place insertions come first, in their order. An edit inside another one does not
+    count.
+    """
     made, at = bytearray(), 0
     for edit in sorted(edits, key=lambda one: (one.start, one.stop > one.start, -one.stop)):
         if edit.start < at:
@@ -38,7 +40,7 @@ class TokenEdits:
 
     @property
     def is_changed(self) -> bool:
-        """Whether there are edits."""
+        """True if there are edits."""
         return bool(self.edits)
 
     def cut(self, first: int, stop: int) -> None:

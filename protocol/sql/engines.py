@@ -20,23 +20,23 @@ class StorageEngine:
     name: str
     aliases: tuple[str, ...] = ()
     transactions: bool | None = False
-    """Whether ROLLBACK takes back what was done to its tables, in the eyes of the binlog; None: it depends."""
+    """True if ROLLBACK undoes changes of its tables, according to the binlog; None: it depends."""
     foreign_keys: bool | None = False
-    """Whether it keeps the foreign keys of a definition; others read and forget them. None: not tried."""
+    """True if it keeps the foreign keys of a definition; others read and forget them. None: not tried."""
     in_mysql: bool = False
-    """Whether MySQL 9.7 has it, as the server comes."""
+    """True if MySQL 9.7 has it by default."""
     in_mariadb: bool = False
-    """Whether MariaDB 11.8 has it, built in or as a plugin that is documented."""
+    """True if MariaDB 11.8 has it, built in or as a documented plugin."""
     may_be_innodb: bool = False
-    """Whether a table of it can be one of InnoDB instead: it has rows of its own, and nothing else that InnoDB has not."""
+    """True if its tables can use InnoDB instead: it has rows of its own, and no other features that InnoDB lacks."""
     rows_elsewhere: bool = False
-    """Whether a table shows other rows than were written to it: those of other tables or servers, or none."""
+    """True if a table shows other rows than were written to it: those of other tables or servers, or none."""
     only_keys_connect_rows: bool = False
-    """Whether two changes of rows with other keys may be done in any order."""
+    """True if two changes of rows with other keys may be done in any order."""
     as_inserted: bool = False
-    """Whether rows lie where there is room, whatever their keys."""
+    """True if rows are stored where there is room, whatever their keys."""
     partitions: bool = False
-    """Whether it has partitions of its own, which MySQL 8.0 and newer require."""
+    """True if it has partitions of its own, which MySQL 8.0 and newer require."""
 
 
 def _rows() -> Iterable[StorageEngine]:
@@ -61,15 +61,15 @@ def _rows() -> Iterable[StorageEngine]:
             as_inserted=True,
         )
     yield StorageEngine("csv", in_mysql=True, in_mariadb=True, may_be_innodb=True, only_keys_connect_rows=True)
-    # It takes numbers of an AUTO_INCREMENT column in ascending order only.
+    # It accepts numbers of an AUTO_INCREMENT column in ascending order only.
     yield StorageEngine("archive", in_mysql=True, in_mariadb=True, may_be_innodb=True)
     yield StorageEngine("mrg_myisam", ("merge",), in_mysql=True, in_mariadb=True, rows_elsewhere=True)
-    # The binlog has a statement on it where it has one on InnoDB: rolled back with the transaction, closed with it.
+    # The binlog contains its statements as it does InnoDB's: rolled back with the transaction, closed with it.
     yield StorageEngine(
         "blackhole", transactions=True, in_mysql=True, in_mariadb=True, rows_elsewhere=True, only_keys_connect_rows=True
     )
     yield StorageEngine("performance_schema", in_mysql=True, in_mariadb=True)
-    # MySQL has it compiled in and switched off: 1286, or, without NO_ENGINE_SUBSTITUTION, an InnoDB table without the remote rows.
+    # MySQL has it compiled in and disabled: 1286, or, without NO_ENGINE_SUBSTITUTION, an InnoDB table without the remote rows.
     yield StorageEngine("federated", ("federatedx",), rows_elsewhere=True)
     yield StorageEngine("ndbcluster", ("ndb",), transactions=True, foreign_keys=True, partitions=True)
     yield StorageEngine("isam", may_be_innodb=True)
@@ -95,34 +95,34 @@ _BY_NAME: Final = {name: engine for engine in _ENGINES for name in (engine.name,
 
 
 def engine_of(name: str) -> StorageEngine | None:
-    """The engine that a statement or a server calls so, in any case; None: it is unknown."""
+    """Return the engine with this name in a statement or a server, in any case; None: it is unknown."""
     return _BY_NAME.get(name.lower())
 
 
 def names_of_engines(which: Callable[[StorageEngine], object] = lambda _engine: True) -> frozenset[str]:
-    """The names, aliases too, in lower case, of the engines for which `which` is true."""
+    """Return the names, aliases too, in lower case, of the engines for which `which` is true."""
     return frozenset(name for name, engine in _BY_NAME.items() if which(engine))
 
 
 def has_transactions(name: str) -> bool | None:
-    """Whether ROLLBACK takes back what was done to tables of this engine; None: not known."""
+    """Return whether ROLLBACK undoes changes of tables of this engine; None: not known."""
     engine = engine_of(name)
     return engine.transactions if engine is not None else None
 
 
 def takes_foreign_keys(name: str) -> bool:
-    """Whether tables of this engine may have foreign keys; those of an engine that is not named, or unknown, may."""
+    """Return whether tables of this engine may have foreign keys; those of an engine that is not named, or unknown, may."""
     engine = engine_of(name)
     return engine is None or engine.foreign_keys is not False
 
 
 def becomes_innodb(name: str) -> bool:
-    """Whether tables of this engine are InnoDB's on MySQL, which has no such engine."""
+    """Return whether tables of this engine become InnoDB's on MySQL, which has no such engine."""
     engine = engine_of(name)
     return engine is not None and engine.may_be_innodb and not engine.in_mysql
 
 
 def default_engine(server_version: str) -> str:
-    """What a table gets whose statement names no engine, where nobody configured another; "": for a version that says nothing."""
+    """Return the engine of a table whose statement names none, in a default configuration; "" for a text that is no version."""
     numbers = version_numbers(server_version)
     return "" if numbers == (0, 0, 0) else "InnoDB" if numbers >= _INNODB_IS_DEFAULT_SINCE else "MyISAM"

@@ -1,4 +1,4 @@
-"""The first look at a statement: its kind, by its first words, and what a definition is about. Nothing else of it is read."""
+"""The first look at a statement: its kind, by its first words, and the object of a definition. Nothing else of it is read."""
 
 import re
 from enum import Enum
@@ -9,25 +9,25 @@ from protocol.sql.lexer import UnsupportedSyntax
 
 
 class Purpose(Enum):
-    """What a statement does, as far as its first words tell it."""
+    """The effect of a statement, according to its first words."""
 
     CONTROL = "transaction control"
     """BEGIN, COMMIT, SAVEPOINT, XA …: see `control`."""
     DEFINITION = "definition"
-    """CREATE, ALTER, DROP, RENAME and TRUNCATE, but for those of accounts."""
+    """CREATE, ALTER, DROP, RENAME and TRUNCATE, except for those of accounts."""
     ACCOUNTS = "accounts"
-    """It makes, changes or drops accounts, roles or privileges."""
+    """It creates, changes or drops accounts, roles or privileges."""
     ROWS = "rows"
     """It changes rows, or may do so by functions and procedures that it calls."""
     OTHER = "other"
     UNSURE = "unsure"
-    """An executable comment is before its first word, and it is not known whether the server reads it."""
+    """An executable comment precedes its first word, and it is not known whether the server reads it."""
 
 
 class StatementKind(NamedTuple):
-    """`verb`: its first word, in upper case; "" where there is none, or it is not known. `thing`: the object of a CREATE, ALTER, DROP,
-    RENAME or TRUNCATE, as TABLE or VIEW (DATABASE also for SCHEMA), PASSWORD or DEFAULT ROLE of SET; "" where it has none of those
-    known here. `temporary`: it has TEMPORARY before that.
+    """The kind of a statement. `verb` is its first word, in upper case; "": there is none, or it is not known. `thing` is the object
+    of a CREATE, ALTER, DROP, RENAME or TRUNCATE, such as TABLE or VIEW (DATABASE also for SCHEMA), PASSWORD or DEFAULT ROLE of SET;
+    "": none of those known here. `temporary`: TEMPORARY precedes it.
     """
 
     purpose: Purpose
@@ -37,12 +37,12 @@ class StatementKind(NamedTuple):
 
     @property
     def may_define(self) -> bool:
-        """Whether it makes, changes, drops or renames something, accounts too, or that is not known."""
+        """True if it creates, changes, drops or renames something, accounts too, or that is not known."""
         return self.verb in _DEFINES or self.purpose is Purpose.UNSURE
 
     @property
     def may_commit(self) -> bool:
-        """Whether it commits the transaction that it stands in as definitions do, or that is not known."""
+        """True if it commits its transaction as definitions do, or that is not known."""
         return self.verb == "TRUNCATE" or self.may_define
 
 
@@ -62,7 +62,7 @@ _BY_WORD: Final = {
     for word, purpose in _BY_VERB.items()
     for spelled in (word.encode(), word.lower().encode())
 }
-"""Those that one word tells, as it is spelled mostly: this is asked of every statement."""
+"""The kinds that one word determines in its usual spelling: every statement is looked up here."""
 _WORD: Final = re.compile(rb"[A-Za-z_][\w$]*+")
 _NAME: Final = rb"(?>`(?>(?:[^`]++|``)*)`|\"(?>[^\"]*)\"|'(?>[^']*)'|[\w$.%\x80-\xff]++)"
 _ACCOUNT: Final = rb"%(name)s%(gaps)s(?>(?:@%(gaps)s%(name)s|\(%(gaps)s\))?)" % {**GAPS, b"name": _NAME}
@@ -100,7 +100,7 @@ _AFTER: Final = {
 
 
 def kind_of(text: bytes, server_version: str = "") -> StatementKind:
-    """Return what the statement is. `server_version`: of the server that ran it; "" where that is not known."""
+    """Return the kind of a statement. `server_version` is that of the server that ran it; "": not known."""
     try:
         at = first_word_at(text, server_version)
     except UnsupportedSyntax:
@@ -130,7 +130,7 @@ def _kind(text: bytes, stop: int, verb: str) -> StatementKind:
     if verb in ("BEGIN", "START") and after is not None:
         return StatementKind(Purpose.CONTROL, verb)
     if verb == "ANALYZE" and after is not None:
-        return StatementKind(Purpose.ROWS, verb)  # MariaDB runs the statement that it looks at
+        return StatementKind(Purpose.ROWS, verb)  # MariaDB runs the statement that it analyzes
     if verb == "SET" and after is not None:
         return StatementKind(Purpose.ACCOUNTS, verb, "PASSWORD" if after[1] else "DEFAULT ROLE")
     return StatementKind(Purpose.OTHER, verb)

@@ -13,20 +13,20 @@ from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 
 _MOST_TOKENS: Final = 200_000
 _MOST_PIECES: Final = 2_000_000
-"""Of quotations, each up to an escape: of 16 MB some hundred thousand are usual."""
+"""The most pieces of quotations, each up to an escape: 16 MB usually have some hundred thousand."""
 _SINGLE, _DOUBLE = "'", '"'
 _STEP: Final = 1 << 16
-"""So many characters at most does a pattern look at in one call: `re` holds the interpreter's lock, and all threads wait."""
+"""The most characters that a pattern reads in one call: `re` holds the GIL, and all threads wait."""
 _PAIRS: Final = _STEP // 4
 _LONGEST_ROW: Final = 2 << 20
-"""Characters of a row that is folded. A longer one is read word by word."""
+"""The most characters of a row that is folded. A longer one is read word by word."""
 _LONGEST_WORD: Final = 1024
 LINE_COMMENT: Final = r"(?:--(?=[\s\x00-\x1f]|\Z)|\#)[^\n]*+"
-"""A pattern, for verbose ones too: a comment up to the end of its line."""
+"""A pattern, also for verbose ones: a comment up to the end of its line."""
 
 
 def _token(blank: str) -> re.Pattern[str]:
-    """blank: "" or one character, see `ReadAs`."""
+    """Return the pattern of a token. `blank` is "" or one character, see `ReadAs`."""
     beyond = {"": r"\u0080-\uffff", "\xa0": r"\u0080-\u009f\u00a1-\uffff", "\xff": r"\u0080-\u00fe\u0100-\uffff"}[blank]
     inside = f"0-9A-Za-z_${beyond}"
     return re.compile(
@@ -49,7 +49,7 @@ def _token(blank: str) -> re.Pattern[str]:
 
 _TOKENS: Final = {blank: _token(blank) for blank in ("", "\xa0", "\xff")}
 _LEFT_OUT_AT_END: Final = " \t\r\n\f\v\0"
-"""Clients send a NUL along; servers leave it out at the end of a text, also before blanks, and refuse it anywhere else."""
+"""Clients append a NUL; servers omit it at the end of a text, also before blanks, and refuse it anywhere else."""
 _WORD: Final = re.compile(rf"[0-9A-Za-z_$\u0080-\uffff]{{1,{_LONGEST_WORD + 1}}}")
 _HEX: Final = re.compile(rf"[0-9A-Fa-f]{{1,{_STEP}}}+")
 _MARK: Final = re.compile(r"/\*(?:(M?!)([0-9]*)|(\+))")
@@ -63,7 +63,7 @@ _INSIDE: Final = {
     for mark in "'\"`"
     for plain in (True, False)
 }
-"""The content of a quotation, by its mark, and whether a backslash is an ordinary character."""
+"""The patterns of a quotation's content, by its mark and by whether a backslash is an ordinary character."""
 _ESCAPED: Final = {mark: re.compile(rf"{mark}{mark}|\\(.)", re.DOTALL) for mark in "'\"`"}
 _BACKSLASHED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
@@ -83,11 +83,11 @@ def _literal_row(plain: bool, ansi_quotes: bool) -> re.Pattern[str]:
 
 
 _LITERAL_ROWS: Final = {(one, other): _literal_row(one, other) for one in (False, True) for other in (False, True)}
-"""One row of an INSERT that has literals only, with the comma after it, by NO_BACKSLASH_ESCAPES and ANSI_QUOTES."""
+"""The patterns of an INSERT's row of literals with the comma after it, by NO_BACKSLASH_ESCAPES and ANSI_QUOTES."""
 
 
 class UnsupportedSyntax(RelayError):
-    """A statement of which it cannot be told for certain what it does. at: the place in its text, where the lexer raised it."""
+    """The effect of a statement cannot be determined for certain. `at` is the place in its text, if the lexer raised it."""
 
     def __init__(self, why: str, at: int = 0) -> None:
         super().__init__(why)
@@ -95,11 +95,11 @@ class UnsupportedSyntax(RelayError):
 
 
 class TooManyTokens(UnsupportedSyntax):
-    """A statement of more words, signs and comments than are looked at."""
+    """A statement has more words, signs and comments than are read."""
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     WORD = "word"
     NAME = "name"
@@ -111,9 +111,10 @@ class TokenKind(Enum):
 
 
 class SqlToken(NamedTuple):
-    """`text`: of names and strings without quotation marks and escapes. `upper`: of a word, else the symbol, else empty.
+    """A token. `text` has no quotation marks and escapes. `upper` is that of a word, otherwise the symbol, or empty.
 
-    [start, stop): its place in the statement. VARIABLE: only `with_variables` makes them; `text` has the marks, as in `@@global.a`.
+    [start, stop) is its place in the statement. Only `with_variables` makes a VARIABLE, whose `text` has the marks, as in
+    `@@global.a`.
     """
 
     kind: TokenKind
@@ -123,11 +124,16 @@ class SqlToken(NamedTuple):
     stop: int
 
 
-class SqlComment(NamedTuple):
-    """A comment between /* and */; [start, stop): its place, with its marks; its content begins at `body`.
+def is_name(token: SqlToken) -> bool:
+    """Whether it may be an identifier."""
+    return token.kind in (TokenKind.WORD, TokenKind.NAME)
 
-    mark: "!" or "M!" for servers, "+" of a hint, else empty. version: as it is written, such as 50000 or 100300; 0: none.
-    is_read: its content is a part of the statement, so its words are among the tokens. digits: how many the version has.
+
+class SqlComment(NamedTuple):
+    """A comment between /* and */; [start, stop) is its place, with its marks; its content begins at `body`.
+
+    `mark` is "!" or "M!" for servers, "+" for a hint, otherwise empty. `version` is as written, such as 50000 or 100300; 0: none.
+    `is_read`: its content is a part of the statement, so its words are among the tokens. `digits` are the version's.
     """
 
     start: int
@@ -139,20 +145,20 @@ class SqlComment(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of the servers that it is for; 0: of all."""
+        """The version of the servers that it is for; 0: all."""
         return int(self.digits or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadAs:
-    """Under what a statement is read.
+    """The settings under which a statement is read.
 
-    server_version: as "10.11.19-MariaDB-log"; "": not known, so a comment for some versions is not sure. any_server: comments for
-    servers are read, whichever versions they are for. folds_rows: of INSERT, rows of literals become a pair of brackets each run.
-    blank: a character beyond ASCII that is a blank, see `byte_text.blank_of`.
+    `server_version` is such as "10.11.19-MariaDB-log"; "": not known, so the reading of a comment for some versions is uncertain.
+    With `any_server` comments for servers are read, for any versions. With `folds_rows` each run of an INSERT's rows of literals
+    becomes a pair of brackets. `blank` is a character beyond ASCII that is a blank, see `byte_text.blank_of`.
 
-    is_lenient: the text may have been cut: what has no end reaches to the end of the text, and nothing raises. most: of tokens and
-    comments.
+    With `is_lenient` the text may be cut: a part without an end extends to the end of the text, and nothing raises. `most` is the
+    limit of tokens and comments.
     """
 
     server_version: str = ""
@@ -168,8 +174,8 @@ class ReadAs:
 class SqlText:
     """A statement that is cut into words: `tokens` ends with one of kind END.
 
-    rows: [start, stop) of the runs of rows that are folded, each with its brackets and commas. is_whole: False where a lenient reading
-    stopped at its limit.
+    `rows` are [start, stop) of the runs of rows that are folded, each with its brackets and commas. `is_whole` is False if a lenient
+    reading stopped at its limit.
     """
 
     tokens: list[SqlToken]
@@ -179,12 +185,12 @@ class SqlText:
 
 
 def sql_tokens(text: str, sql_mode: int, server_version: str) -> list[SqlToken]:
-    """The tokens, with one of kind END after them. The content of comments for the server is among them. Raises: UnsupportedSyntax."""
+    """Return the tokens, including those of comments for the server, with one of kind END after them. Raises: UnsupportedSyntax."""
     return sql_text(text, ReadAs(server_version, sql_mode)).tokens
 
 
 def sql_text(text: str, read_as: ReadAs) -> SqlText:
-    """The statement's words and comments. Raises: UnsupportedSyntax, where it is not lenient."""
+    """Return the statement's words and comments. Raises: UnsupportedSyntax, unless it is lenient."""
     reading = _Reading(text, read_as)
     reading.run()
     reading.tokens.append(SqlToken(TokenKind.END, "", "", len(text), len(text)))
@@ -205,7 +211,7 @@ def tokens_inside(tokens: Iterable[SqlToken], comments: Iterable[SqlComment]) ->
 
 
 def with_variables(tokens: list[SqlToken]) -> list[SqlToken]:
-    """The same tokens with @name, @'name' and @@scope.name as one token of kind VARIABLE each, where nothing is between the parts."""
+    """Return the tokens with each @name, @'name' and @@scope.name, if nothing separates its parts, as one token of kind VARIABLE."""
     made: list[SqlToken] = []
     at = 0
     while at < len(tokens):
@@ -227,7 +233,7 @@ def with_variables(tokens: list[SqlToken]) -> list[SqlToken]:
 
 
 def _continues(before: SqlToken, token: SqlToken) -> bool:
-    """Whether the token belongs to the variable's name that `before` is a part of."""
+    """Return whether the token belongs to the variable's name of which `before` is a part."""
     if before.upper == "@":
         return token.kind not in (TokenKind.SYMBOL, TokenKind.END) or token.upper == "."
     if before.kind in (TokenKind.STRING, TokenKind.NAME):
@@ -266,17 +272,17 @@ class _Reading:
         self._plain = bool(read_as.sql_mode & NO_BACKSLASH_ESCAPES)
         self._ansi = bool(read_as.sql_mode & ANSI_QUOTES)
         self._opened: list[int] = []
-        """Comments whose content is read: their places in `comments`."""
+        """The places in `comments` of the open comments whose content is read."""
         self._depth = 0
         self._has_rows = False
 
     def run(self) -> None:
-        """Reads the text to its end. Raises: UnsupportedSyntax."""
+        """Read the text to its end. Raises: UnsupportedSyntax."""
         text, match = self._text, _TOKENS[self._as.blank].match
         at, end, left = 0, len(text.rstrip(_LEFT_OUT_AT_END)), self._as.most
         while at < end:
             found = match(text, at, at + _STEP)
-            assert found is not None  # the last alternative takes any character
+            assert found is not None  # the last alternative matches any character
             group, stop = found.lastgroup, found.end()
             if group == "space":
                 at = stop
@@ -313,7 +319,7 @@ class _Reading:
 
     def _number(self, number: str, at: int, stop: int) -> int:
         if number[0] == "." and self.tokens and self.tokens[-1].kind is TokenKind.WORD and self.tokens[-1].stop == at:
-            # right after a name and a point a name begins, whatever its first character is: t.1a
+            # after a name and a point a name begins, for any first character: t.1a
             self.tokens.append(SqlToken(TokenKind.SYMBOL, ".", ".", at, at + 1))
             found = _WORD.match(self._text, at + 1)
             assert found is not None  # a digit
@@ -326,7 +332,7 @@ class _Reading:
         return self._number(self._text[at:stop], at, stop)
 
     def _hexadecimal(self, at: int, stop: int) -> int:
-        """A number such as 0x1F; a name such as 0x1Fg."""
+        """Read a number such as 0x1F; a name such as 0x1Fg."""
         while (found := _HEX.match(self._text, stop)) is not None:
             stop = found.end()
         if (word := _WORD.match(self._text, stop)) is None:
@@ -347,7 +353,7 @@ class _Reading:
         return at + 1
 
     def _literal_rows(self, at: int) -> int:
-        """Where the rows of literals end that begin at `at`; `at`: there are none."""
+        """Return where the rows of literals that begin at `at` end; `at`: there are none."""
         if self._has_rows and not self._depth and self.tokens[-1].upper in ("VALUES", "VALUE", ","):
             row = _LITERAL_ROWS[self._plain, self._ansi]
             while (found := row.match(self._text, at, at + _LONGEST_ROW)) is not None:
@@ -378,8 +384,9 @@ class _Reading:
         return end
 
     def _comment_stop(self, start: int, at: int, nested: int) -> int:
-        """Where a comment ends whose content is not read. nested: so many levels of comments inside are passed over whole, as servers
-        do in comments for others (MySQL's `consume_comment`)."""
+        """Return where a comment ends whose content is not read. `nested` levels of comments inside are skipped whole, as by servers
+        in comments for others (MySQL's `consume_comment`).
+        """
         while (close := self._text.find("*/", at)) >= 0:
             inner = self._text.find("/*", at, close) if nested else -1
             if inner < 0:
@@ -393,7 +400,7 @@ class _Reading:
         return "mariadb" in self._as.server_version.lower()
 
     def _is_read(self, mark: str, digits: str, at: int) -> bool:
-        """Whether the server reads the content of a comment with this mark and version. Raises: UnsupportedSyntax."""
+        """Return whether the server reads the content of a comment with this mark and version. Raises: UnsupportedSyntax."""
         if self._as.any_server:
             return True
         try:
@@ -410,7 +417,7 @@ class _Reading:
         return stop
 
     def _quoted(self, at: int, mark: str, plain: bool) -> tuple[str, int]:
-        """The content that is quoted from `at` on, and where it ends. `plain`: a backslash is an ordinary character."""
+        """Return the content that is quoted from `at` on, and where it ends. `plain`: a backslash is an ordinary character."""
         text, inside = self._text, _INSIDE[mark, plain]
         at += 1
         last = at
@@ -441,7 +448,7 @@ _READERS: Final = {
     "long": _Reading._long_number,
     "symbol": _Reading._symbol,
 }
-"""By the groups of the pattern; words and numbers, of which there are most, are read without it."""
+"""The readers by the groups of the pattern; words and numbers, which are most tokens, are read without it."""
 
 
 def _unescaped(escape: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The functions of MySQL and MariaDB: which server has which, and what statements that call them may give.
+"""The functions of MySQL and MariaDB: the servers that have each, and the possible effects of statements that call them.
 
 A new function is a name in a row of `_ROWS`. `tests/interop/test_server_words.py` asks the servers for each of them.
 """
@@ -8,8 +8,8 @@ from typing import Final
 from protocol.sql.server_version import EVERY, KnownSince, Version, version_numbers
 
 # EVERY: MySQL 5.5, MariaDB 10.11 and those before, as far as is known. Sources: MySQL 5.6.24 and 9.7.4, MariaDB 10.11.19 and 11.8.9
-# were asked for every name; the series between, and what these servers do not have (12.0: MariaDB's newer ones and those of its
-# plugins): the manuals, "Built-In Function and Operator Reference" of 5.5 to 9.7.
+# were asked for every name; for the series between, and for functions that these servers do not have (12.0: MariaDB's newer ones and
+# those of its plugins): the manuals, "Built-In Function and Operator Reference" of 5.5 to 9.7.
 _ROWS: Final[tuple[tuple[Version | None, Version | None, Version | None, str], ...]] = (
     (EVERY, (8, 0), EVERY, """AREA ASBINARY ASTEXT ASWKB ASWKT BUFFER CENTROID CONTAINS CROSSES DECODE DES_DECRYPT DES_ENCRYPT
      DIMENSION DISJOINT ENCODE ENCRYPT ENDPOINT ENVELOPE EQUALS EXTERIORRING GEOMCOLLFROMTEXT GEOMCOLLFROMWKB GEOMETRYCOLLECTIONFROMTEXT
@@ -74,11 +74,11 @@ _ROWS: Final[tuple[tuple[Version | None, Version | None, Version | None, str], .
      TO_NUMBER TRUNC"""),
 )  # fmt: skip
 SERVER_FUNCTIONS: Final = {name: KnownSince(*row) for *row, names in _ROWS for name in names.split()}
-"""By the name in upper case."""
+"""The functions by the name in upper case."""
 
 
 def functions_of(server_version: str) -> frozenset[str]:
-    """The functions of a server of this version, in upper case; those of all servers, for a text that is no version."""
+    """Return the functions of a server of this version, in upper case; those of all servers, for a text that is no version."""
     series = version_numbers(server_version)[:2]
     if "mariadb" in server_version.lower():
         return frozenset(name for name, known in SERVER_FUNCTIONS.items() if known.in_mariadb(series))
@@ -90,14 +90,14 @@ def functions_of(server_version: str) -> frozenset[str]:
 REMOVED_FROM_MYSQL: Final = frozenset(name for name, known in SERVER_FUNCTIONS.items() if known.mysql_until is not None)
 """Functions of older MySQL that the newest does not have: error 1305, or 1064 for those of MYSQL_KEYWORDS."""
 MYSQL_KEYWORDS: Final = frozenset(("CONTAINS", "PASSWORD", "SRID"))
-"""Words of MySQL's grammar: 1064, and also in a program, which may name functions that are missing."""
+"""Words of MySQL's grammar: 1064, and also in a program, which may name missing functions."""
 SEQUENCE_FUNCTIONS: Final = frozenset(("NEXTVAL", "LASTVAL", "SETVAL"))
-"""MariaDB's: they read and write the table of a sequence."""
+"""MariaDB's functions that read and write the table of a sequence."""
 AGGREGATE_FUNCTIONS: Final = frozenset((
     "COUNT", "SUM", "MIN", "MAX", "AVG", "GROUP_CONCAT", "BIT_AND", "BIT_OR", "BIT_XOR", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP",
     "VARIANCE", "VAR_POP", "VAR_SAMP", "ANY_VALUE", "JSON_ARRAYAGG", "JSON_OBJECTAGG",
 ))  # fmt: skip
-"""Source: MySQL 9.7 manual, Aggregate Function Descriptions."""
+"""Functions that aggregate rows. Source: MySQL 9.7 manual, Aggregate Function Descriptions."""
 WINDOW_FUNCTIONS: Final = frozenset((
     "CUME_DIST", "DENSE_RANK", "FIRST_VALUE", "LAG", "LAST_VALUE", "LEAD", "NTH_VALUE", "NTILE", "PERCENT_RANK", "RANK",
 ))  # fmt: skip
@@ -105,7 +105,7 @@ WINDOW_FUNCTIONS: Final = frozenset((
 NOW_FUNCTIONS: Final = frozenset(("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"))
 """The names of one function. Source: manuals of both, NOW()."""
 CLOCK_FUNCTIONS: Final = NOW_FUNCTIONS | {"SYSDATE", "CURTIME", "CURRENT_TIME", "UTC_TIME", "UTC_TIMESTAMP"}
-"""Those that take a number of digits for fractions of a second, since 5.6.4. Source: MySQL 5.6 manual, Fractional Seconds."""
+"""Functions that accept a number of digits for fractions of a second, since 5.6.4. Source: MySQL 5.6 manual, Fractional Seconds."""
 TIME_UNITS: Final = frozenset(("MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"))
 """The units of INTERVAL that are one number. Source: MySQL 9.7 manual, Temporal Intervals."""
 _BY_THE_SESSION: Final = frozenset((
@@ -116,6 +116,6 @@ UNSAFE_IN_STATEMENTS: Final = _BY_THE_SESSION | {
     "LOAD_FILE", "GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS", "IS_FREE_LOCK", "IS_USED_LOCK", "SLEEP", "MASTER_POS_WAIT",
     "MASTER_GTID_WAIT",
 }  # fmt: skip
-"""Source: MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6.24."""
+"""Unsafe in statements. Source: MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6.24."""
 UNSAFE_AS_DEFAULT: Final = _BY_THE_SESSION | {"CONNECTION_ID", "CURRENT_ROLE", "LAST_INSERT_ID"}
-"""MySQL refuses them as the default of a column that is added (1674). Source: MySQL 9.7.4, asked."""
+"""Functions that MySQL refuses as the default of a column that is added (1674). Source: MySQL 9.7.4, asked."""

@@ -14,8 +14,9 @@ EVERY: Final = (0, 0)
 
 
 class KnownSince(NamedTuple):
-    """The series since which servers know a word. EVERY: since before the oldest that was asked; None: no server of that kind knows it;
-    `until`: the first series without it. A word that came in the middle of a series counts for all of it."""
+    """The series since which servers know a word. EVERY: since before the oldest that was asked; None: no server of that kind knows
+    it; `until` is the first series without it. A word that came in the middle of a series counts for all of it.
+    """
 
     mysql_since: Version | None
     mysql_until: Version | None
@@ -23,11 +24,11 @@ class KnownSince(NamedTuple):
     mariadb_until: Version | None = None
 
     def in_mysql(self, series: Version) -> bool:
-        """Return True if MySQL of this series knows it."""
+        """Return whether MySQL of this series knows it."""
         return _is_between(self.mysql_since, series, self.mysql_until)
 
     def in_mariadb(self, series: Version) -> bool:
-        """Return True if MariaDB of this series knows it."""
+        """Return whether MariaDB of this series knows it."""
         return _is_between(self.mariadb_since, series, self.mariadb_until)
 
 
@@ -36,17 +37,17 @@ def _is_between(since: Version | None, series: Version, until: Version | None) -
 
 
 def version_numbers(server_version: str) -> tuple[int, int, int]:
-    """The first three numbers of a version text: (5, 6, 24) for `5.6.24-log`, zeros where there are none."""
+    """Return the first three numbers of a version text: (5, 6, 24) for `5.6.24-log`, zeros if there are none."""
     match = _VERSION.match(server_version)
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else (0, 0, 0)
 
 
 def version_id(server_version: str) -> int:
-    """The version as comments name it: 50624 for `5.6.24-log`; 0 for a text that is no version of any server."""
+    """Return the version as in comments: 50624 for `5.6.24-log`; 0 for a text that is no version of any server."""
     major, minor, patch = version_numbers(server_version)
     return major * 10_000 + minor * 100 + patch if major < 1000 and minor < 100 and patch < 100 else 0
 
 
 def is_only_mysqls(comment_version: int) -> bool:
-    """Return True if MariaDB skips a comment that begins with `/*!` and this version; with `/*M!` it runs the same."""
+    """Return whether MariaDB skips a comment that begins with `/*!` and this version; with `/*M!` it runs the same."""
     return comment_version in _ONLY_MYSQLS

@@ -1,4 +1,4 @@
-"""The words that one of MySQL and MariaDB reserves and the other, or an older one, takes as a bare name.
+"""The words that one of MySQL and MariaDB reserves and the other, or an older one, accepts as a bare name.
 
 Sources: MySQL 5.6.24 and 9.7.4, MariaDB 10.11.19 and 11.8.9 were asked for every keyword of all four, as the name of a column
 (`tests/interop/test_server_words.py`); the series between: MySQL manuals, Keywords and Reserved Words. EVERY: MySQL 5.6, MariaDB
@@ -25,17 +25,17 @@ _ROWS: Final = (
     (KnownSince(None, None, (11, 0)), "SQL_AFTER_GTIDS SQL_BEFORE_GTIDS VECTOR"),
 )  # fmt: skip
 RESERVED_WORDS: Final = {word: row for row, words in _ROWS for word in words.split()}
-"""By the word in upper case."""
+"""The reserved words by the word in upper case."""
 
 ONLY_MYSQLS: Final = frozenset(
     word for word, known in RESERVED_WORDS.items() if known.in_mysql((9, 7)) and not known.in_mariadb((10, 11))
 )
-"""Names that need no quotation marks in MariaDB 10.11, and do in MySQL 9.7."""
+"""Names that need no quotation marks in MariaDB 10.11, but do in MySQL 9.7."""
 NEW_IN_MYSQL: Final = frozenset(
     word for word, known in RESERVED_WORDS.items() if known.mysql_since not in (None, EVERY)
 )
-"""Names that need no quotation marks in MySQL 5.6, and do in a newer one."""
+"""Names that need no quotation marks in MySQL 5.6, but do in a newer one."""
 NEW_IN_MARIADB: Final = frozenset(
     word for word, known in RESERVED_WORDS.items() if known.in_mariadb((11, 8)) and not known.in_mysql((5, 6))
 )
-"""Names that need no quotation marks in MySQL 5.6, and do in MariaDB 11.8."""
+"""Names that need no quotation marks in MySQL 5.6, but do in MariaDB 11.8."""

@@ -37,7 +37,7 @@ HIGH_NOT_PRECEDENCE: Final = 1 << 29
 NO_ENGINE_SUBSTITUTION: Final = 1 << 30
 PAD_CHAR_TO_FULL_LENGTH: Final = 1 << 31
 TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
-"""Of MySQL since 8.0; MariaDB's next bits are its own."""
+"""A bit of MySQL since 8.0; MariaDB's next bits are its own."""
 EMPTY_STRING_IS_NULL: Final = 1 << 32
 SIMULTANEOUS_ASSIGNMENT: Final = 1 << 33
 TIME_ROUND_FRACTIONAL: Final = 1 << 34
@@ -52,9 +52,9 @@ GONE_MODES: Final = {
     "NO_TABLE_OPTIONS": NO_TABLE_OPTIONS, "NO_FIELD_OPTIONS": NO_FIELD_OPTIONS, "MYSQL323": MYSQL323, "MYSQL40": MYSQL40,
     "NO_AUTO_CREATE_USER": NO_AUTO_CREATE_USER,
 }  # fmt: skip
-"""Those that no MySQL since 8.0.11 has, by name."""
+"""The modes, by name, that no MySQL since 8.0.11 has."""
 OTHER_GRAMMARS: Final = POSTGRESQL | ORACLE | MSSQL | DB2 | MAXDB | NO_KEY_OPTIONS
-"""Under these a definition may mean something else, or is shown otherwise; MariaDB has a grammar of its own for ORACLE alone."""
+"""Modes that may change a definition's meaning or printed form; MariaDB has a grammar of its own for ORACLE alone."""
 MODE_NAMES: Final = frozenset((
     *GONE_MODES, "ALLOW_INVALID_DATES", "ANSI", "ANSI_QUOTES", "EMPTY_STRING_IS_NULL", "ERROR_FOR_DIVISION_BY_ZERO",
     "HIGH_NOT_PRECEDENCE", "IGNORE_BAD_TABLE_OPTIONS", "IGNORE_SPACE", "INVALID_DATES", "NOT_USED", "NO_AUTO_VALUE_ON_ZERO",
@@ -62,4 +62,4 @@ MODE_NAMES: Final = frozenset((
     "ONLY_FULL_GROUP_BY", "PAD_CHAR_TO_FULL_LENGTH", "PIPES_AS_CONCAT", "REAL_AS_FLOAT", "SIMULTANEOUS_ASSIGNMENT",
     "STRICT_ALL_TABLES", "STRICT_TRANS_TABLES", "TIME_ROUND_FRACTIONAL", "TIME_TRUNCATE_FRACTIONAL", "TRADITIONAL",
 ))  # fmt: skip
-"""What a client may name in SET sql_mode, of any version of both."""
+"""The modes that a client may name in SET sql_mode, of any version of both."""

@@ -1,4 +1,4 @@
-"""Looks for words in a statement, by their places among its tokens."""
+"""The search for words in a statement, by their places among its tokens."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _TEXTS = (TokenKind.WORD, TokenKind.NAME, TokenKind.STRING)
 
 
 class SqlWords:
-    """`words`: the tokens of a statement without the last one, of kind END. Places are indexes of words."""
+    """The words of a statement. `words` are its tokens without the last one, of kind END. Places are indexes of words."""
 
     def __init__(self, tokens: list[SqlToken]) -> None:
         self._tokens = tokens
@@ -20,7 +20,7 @@ class SqlWords:
 
     @cached_property
     def brackets(self) -> Brackets:
-        """Which brackets belong together; what nothing closes, the number of words closes."""
+        """The pairs of brackets; an unclosed one is closed by the number of words."""
         return Brackets(self._tokens)
 
     @cached_property
@@ -32,7 +32,7 @@ class SqlWords:
         return places
 
     def index_at(self, place: int) -> int:
-        """Return the word that begins at or first after a place in the text."""
+        """Return the index of the word that begins at or first after a place in the text."""
         return bisect_left(self.words, place, key=lambda word: word.start)
 
     def word(self, index: int) -> str:
@@ -40,11 +40,11 @@ class SqlWords:
         return self.words[index].upper if 0 <= index < len(self.words) else ""
 
     def name(self, index: int) -> str:
-        """Return the name at `index`, quoted or not, in lower case; "" where there is none."""
+        """Return the name at `index`, quoted or not, in lower case; "" if there is none."""
         return self._text_of(index, _NAMES)
 
     def text_at(self, index: int) -> str:
-        """Return the name or the string at `index`, in lower case; "" where there is none."""
+        """Return the name or the string at `index`, in lower case; "" if there is none."""
         return self._text_of(index, _TEXTS)
 
     def _text_of(self, index: int, kinds: tuple[TokenKind, ...]) -> str:

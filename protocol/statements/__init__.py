@@ -1,4 +1,4 @@
-"""What replicas, their tools and people ask in SQL, and the answers: a tokenizer and a table."""
+"""Answers to the SQL statements of replicas, their tools and people: a tokenizer and a table."""
 
 from protocol.statements.answers import Answer as Answer
 from protocol.statements.answers import Done as Done

@@ -1,4 +1,4 @@
-"""What a statement is answered with."""
+"""The answers to statements."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,16 +14,16 @@ FIRST_OF_ANSWER: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Answered with OK. `notices`: what SHOW WARNINGS tells afterwards."""
+    """A statement answered with OK. `notices` are the rows of SHOW WARNINGS afterwards."""
 
     notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """A result set whose payloads are made: large ones are encoded in a thread (`result_payloads`), and framed there too.
+    """A result set whose payloads are encoded: large ones are encoded in a thread (`result_payloads`), and framed there too.
 
-    framed: all of them as packets, the first with the number 1, which answers of one packet's command begin with.
+    `framed` contains all of them as packets, the first with the number 1, with which answers to a command of one packet begin.
     """
 
     payloads: tuple[bytes, ...]

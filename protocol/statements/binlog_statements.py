@@ -1,4 +1,4 @@
-"""What people ask about binlogs: SHOW BINARY LOGS, SHOW BINLOG EVENTS, PURGE, FLUSH."""
+"""People's statements about binlogs: SHOW BINARY LOGS, SHOW BINLOG EVENTS, PURGE, FLUSH."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ from protocol.statements.requests import (
 from protocol.statements.session.refusals import shown
 
 _INTERVALS_S: Final = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86400, "WEEK": 7 * 86400}
-# Their lengths differ: a month is one of the calendar, so they are counted back there.
+# Their lengths differ, so they are counted back in the calendar.
 _MONTHS: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _MOST_MONTHS: Final = 12 * 1000
 _MAX_DEPTH: Final = 8
@@ -37,22 +37,22 @@ FLUSHED: Final = frozenset(
 
 
 def show_binary_logs(statement: Statement, captured: Captured) -> Answer:
-    """SHOW BINARY LOGS, SHOW MASTER LOGS."""
+    """Answer SHOW BINARY LOGS and SHOW MASTER LOGS."""
     return ShowBinaryLogs()
 
 
 def show_master_status(statement: Statement, captured: Captured) -> Answer:
-    """The older words."""
+    """Answer SHOW MASTER STATUS, in the older words."""
     return ShowMasterStatus(Words.MASTER_SLAVE)
 
 
 def show_binary_log_status(statement: Statement, captured: Captured) -> Answer:
-    """The newer words."""
+    """Answer SHOW BINARY LOG STATUS, in the newer words."""
     return ShowMasterStatus(Words.SOURCE_REPLICA)
 
 
 def show_binlog_events(statement: Statement, captured: Captured) -> Answer:
-    """[IN file] [FROM position] [LIMIT [offset,] count]. A relay's relay log is its archive."""
+    """Answer SHOW BINLOG EVENTS [IN file] [FROM position] [LIMIT [offset,] count]. A relay's relay log is its archive."""
     tokens = captured[1]
     if captured[0][0].is_word("RELAYLOG"):
         _channel, tokens = channel_of(statement, tokens)
@@ -76,7 +76,7 @@ def show_binlog_events(statement: Statement, captured: Captured) -> Answer:
 
 
 def _integer(statement: Statement, tokens: Sequence[Token]) -> int:
-    """The integer that the tokens begin with."""
+    """Return the integer with which the tokens begin."""
     value = number(tokens[0].text) if tokens and tokens[0].kind is Kind.NUMBER else None
     if not isinstance(value, int):
         raise statement.refuse(tokens)
@@ -84,12 +84,12 @@ def _integer(statement: Statement, tokens: Sequence[Token]) -> int:
 
 
 def purge_to(statement: Statement, captured: Captured) -> Answer:
-    """PURGE BINARY|MASTER LOGS TO 'file'."""
+    """Answer PURGE BINARY|MASTER LOGS TO 'file'."""
     return PurgeTo(captured[1][0].text)
 
 
 def purge_before(statement: Statement, captured: Captured) -> Answer:
-    """PURGE BINARY|MASTER LOGS BEFORE a time: a literal (of the session's time zone), or a function such as NOW() less an interval.
+    """Answer PURGE BINARY|MASTER LOGS BEFORE a time: a literal (in the session's time zone), or a function, also less an interval.
 
     Servers warn about a time that they do not understand and purge nothing; here it is an error (1525).
     """
@@ -97,7 +97,7 @@ def purge_before(statement: Statement, captured: Captured) -> Answer:
 
 
 def _moment(statement: Statement, tokens: Sequence[Token], depth: int = 0) -> float:
-    """Seconds since 1970."""
+    """Return a moment in seconds since 1970."""
     if depth > _MAX_DEPTH:
         raise statement.refuse(tokens)
     if len(tokens) > 2 and tokens[0].is_symbol("(") and tokens[-1].is_symbol(")"):
@@ -126,7 +126,7 @@ def _moment(statement: Statement, tokens: Sequence[Token], depth: int = 0) -> fl
 
 
 def _before(statement: Statement, moment_s: float, interval: Sequence[Token]) -> float:
-    """`moment_s` less `n UNIT`."""
+    """Return `moment_s` less `n UNIT`."""
     if len(interval) != 2 or interval[0].kind not in (Kind.NUMBER, Kind.STRING) or interval[1].kind is not Kind.WORD:
         raise statement.refuse(interval[2:] or interval)
     count, unit = number(interval[0].text), interval[1].text.upper()
@@ -151,7 +151,7 @@ def _before(statement: Statement, moment_s: float, interval: Sequence[Token]) ->
 
 
 def flush(statement: Statement, captured: Captured) -> Answer:
-    """FLUSH one or several things."""
+    """Answer FLUSH of one or several things."""
     what: list[str] = []
     for part in statement.split(captured[0]):
         thing = " ".join(token.text.upper() for token in part if token.kind is Kind.WORD)
@@ -162,7 +162,7 @@ def flush(statement: Statement, captured: Captured) -> Answer:
 
 
 def truncate(statement: Statement, captured: Captured) -> Answer:
-    """TRUNCATE TABLE performance_schema.host_cache: how mysqladmin of MySQL 8.4 and later flushes hosts."""
+    """Answer TRUNCATE TABLE performance_schema.host_cache, by which mysqladmin of MySQL 8.4 and later flushes hosts."""
     names = [token.text.lower() for token in captured[0]]
     if names != ["performance_schema", ".", "host_cache"]:
         raise statement.refuse(statement.tokens)

@@ -17,7 +17,7 @@ from protocol.statements.requests import ChangeSource, ChangeValue, Words
 
 
 class _Takes(Enum):
-    """What an option's value may be."""
+    """The kind of value that an option takes."""
 
     TEXT = "text"
     TEXT_OR_NULL = "text or NULL"
@@ -78,7 +78,7 @@ _OPTIONS: Final[dict[str, _Takes]] = {
 
 
 def change_master(statement: Statement, captured: Captured) -> Answer:
-    """CHANGE MASTER ['name'] TO option = value, ... [FOR CHANNEL 'name']."""
+    """Answer CHANGE MASTER ['name'] TO option = value, ... [FOR CHANNEL 'name']."""
     tokens = captured[0]
     name = ""
     if tokens[0].is_text:
@@ -89,7 +89,7 @@ def change_master(statement: Statement, captured: Captured) -> Answer:
 
 
 def change_replication_source(statement: Statement, captured: Captured) -> Answer:
-    """CHANGE REPLICATION SOURCE TO option = value, ... [FOR CHANNEL 'name']."""
+    """Answer CHANGE REPLICATION SOURCE TO option = value, ... [FOR CHANNEL 'name']."""
     return _change(statement, Words.SOURCE_REPLICA, captured[0], "")
 
 
@@ -103,7 +103,7 @@ def _change(statement: Statement, words: Words, tokens: Sequence[Token], name: s
             raise statement.refuse(part)
         option = _canonical(part[0].text)
         takes = _OPTIONS.get(option)
-        # An option twice is an error in servers too.
+        # A repeated option is an error in servers too.
         if takes is None or option in options:
             raise statement.refuse(part)
         if len(part) < 3 or not part[1].is_symbol("="):

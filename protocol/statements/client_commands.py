@@ -8,7 +8,7 @@ from protocol.statements.session.session import StatementSession
 
 
 def refused_command(code: int, body: bytes, session: StatementSession) -> StatementRefused:
-    """The error for this command; ER_UNKNOWN_COM_ERROR for those that servers do not know either."""
+    """Return the error for this command; ER_UNKNOWN_COM_ERROR for those that servers do not know either."""
     if code == Command.COM_FIELD_LIST:
         table = session.encoding.decode(body[:MOST_NAME_BYTES].partition(b"\0")[0])
         return no_database() if session.database is None else no_such_table(session.database, table)

@@ -8,20 +8,20 @@ from protocol.statements.expression.shapes import Captured
 from protocol.statements.session.refusals import unknown_database
 from protocol.statements.session.session import StatementSession
 
-# What every server has; tools choose one of these when they do not care.
+# The databases that every server has; tools choose one of these when they do not care.
 MOST_NAME_BYTES: Final = 1024
-"""Of a command that is a name; no name of a server is so long, and what is cut off changes no answer."""
+"""The limit of a command that is a name; no name of a server is so long, and cutting one changes no answer."""
 DATABASES: Final = ("information_schema", "mysql", "performance_schema")
 
 
 def choose_database(name: str, session: StatementSession) -> None:
-    """USE, COM_INIT_DB. Raises: StatementRefused (1049) for one that a server without data would not have."""
+    """Answer USE or COM_INIT_DB. Raises: StatementRefused (1049) for one that a server without data would not have."""
     if name.lower() not in DATABASES:
         raise unknown_database(name)
     session.database = name.lower()
 
 
 def use_database(statement: Statement, captured: Captured) -> Answer:
-    """USE name."""
+    """Answer USE name."""
     choose_database(captured[0][0].text, statement.session)
     return Done()

@@ -1,6 +1,7 @@
-"""CALL binlog_relay.NAME(...): what operators ask of a relay, and no server has a statement for.
+"""CALL binlog_relay.NAME(...): operators' requests to a relay for which no server has a statement.
 
-A procedure is a line in `_PROCEDURES`: its name, what each argument is, how many may be left out, and what makes the request.
+A procedure is a line in `_PROCEDURES`: its name, the type of each argument, how many are required, and the function that makes the
+request.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ _FIRST_POSITION: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Procedure:
-    """arguments: the type of each; least: how many there must be. make: the request, of those that were given."""
+    """A procedure. `arguments` are their types, `least` of which are required. `make` makes the request from those that were given."""
 
     make: Callable[[Sequence[object]], Request]
     arguments: tuple[type, ...] = ()
@@ -39,7 +40,7 @@ class _Procedure:
 
 
 def _accept_gap(arguments: Sequence[object]) -> Request:
-    """accept_gap(), accept_gap('mysql-bin.000007'), accept_gap('mysql-bin.000007', 4)."""
+    """Read accept_gap(), accept_gap('mysql-bin.000007') or accept_gap('mysql-bin.000007', 4)."""
     if not arguments:
         return AcceptGap()
     offset = cast("int", arguments[1]) if len(arguments) > 1 else _FIRST_POSITION
@@ -47,12 +48,12 @@ def _accept_gap(arguments: Sequence[object]) -> Request:
 
 
 def _repair(arguments: Sequence[object]) -> Request:
-    """repair(), repair('mysql-bin.000007')."""
+    """Read repair() or repair('mysql-bin.000007')."""
     return RepairFiles(_binlog("repair", arguments[0]) if arguments else "")
 
 
 def _view_find(arguments: Sequence[object]) -> Request:
-    """view_find('gtid', 'source', 'mysql-bin.000007', 4), view_find('gtid', 'view', …), view_find('gtid', 'gtid', 'uuid:5')."""
+    """Read view_find('gtid', 'source', 'mysql-bin.000007', 4), view_find('gtid', 'view', …) or view_find('gtid', 'gtid', 'uuid:5')."""
     view, by, text = map(str, arguments[:3])
     if by.lower() == "gtid" and len(arguments) == 3:
         return FindViewPlace(view, "gtid", text)
@@ -66,7 +67,7 @@ def _view_find(arguments: Sequence[object]) -> Request:
 
 
 def _view_skip(arguments: Sequence[object]) -> Request:
-    """view_skip('gtid', 'mysql-bin.000007', 4711)."""
+    """Read view_skip('gtid', 'mysql-bin.000007', 4711)."""
     return SkipInView(str(arguments[0]), _binlog("view_skip", arguments[1]), cast("int", arguments[2]))
 
 
@@ -89,7 +90,7 @@ _PROCEDURES: Final[dict[str, _Procedure]] = {
 
 
 def call(statement: Statement, captured: Captured) -> Answer:
-    """CALL binlog_relay.NAME[(ARGUMENTS)]."""
+    """Answer CALL binlog_relay.NAME[(ARGUMENTS)]."""
     tokens = captured[0]
     schema, name, rest = _named(statement, tokens)
     procedure = _PROCEDURES.get(name.lower()) if schema.lower() in (SCHEMA, "") else None
@@ -117,7 +118,7 @@ def call(statement: Statement, captured: Captured) -> Answer:
 
 
 def _named(statement: Statement, tokens: Sequence[Token]) -> tuple[str, str, Sequence[Token]]:
-    """Schema (empty: none was named), name, and what follows."""
+    """Return the schema (empty if not named), the name, and what follows."""
     parts: list[str] = []
     index = 0
     while True:

@@ -1,10 +1,10 @@
-"""COM_REFRESH: what mysqladmin's flush-... sends to servers before MySQL 5.7 and to MariaDB, as the statement it means."""
+"""COM_REFRESH: mysqladmin's flush-... for servers before MySQL 5.7 and for MariaDB, as the equivalent statement."""
 
 from typing import Final
 
 from protocol.statements.requests import Flush
 
-# Bit: what FLUSH calls it. Source: MySQL 5.6 `include/mysql_com.h`.
+# The bits, and FLUSH's words for them. Source: MySQL 5.6 `include/mysql_com.h`.
 _FLUSHED: Final = (
     (0x01, "PRIVILEGES"),
     (0x02, "LOGS"),
@@ -17,7 +17,7 @@ _FLUSHED: Final = (
 
 
 def refresh_request(body: bytes) -> Flush | None:
-    """The FLUSH that the command's flags (u8) mean; None when they mean nothing."""
+    """Return the FLUSH that the command's flags (u8) mean; None if they mean nothing."""
     flags = body[0] if body else 0
     what = tuple(name for bit, name in _FLUSHED if flags & bit)
     return Flush(what) if what else None

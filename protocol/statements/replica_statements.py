@@ -1,4 +1,4 @@
-"""What people ask of a replica: SHOW SLAVE STATUS, STOP and START SLAVE, RESET SLAVE, in both dialects."""
+"""People's statements to a replica: SHOW SLAVE STATUS, STOP and START SLAVE, RESET SLAVE, in both dialects."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,12 +18,12 @@ _LOGIN_OPTIONS: Final = ("USER", "PASSWORD", "DEFAULT_AUTH", "PLUGIN_DIR")
 
 
 def words_of(token: Token) -> Words:
-    """The dialect that a word such as SLAVES or SOURCE belongs to."""
+    """Return the dialect to which a word such as SLAVES or SOURCE belongs."""
     return Words.MASTER_SLAVE if token.is_word(*_OLD_WORDS) else Words.SOURCE_REPLICA
 
 
 def channel_of(statement: Statement, tokens: Sequence[Token]) -> tuple[str, Sequence[Token]]:
-    """The channel that tokens end with (`FOR CHANNEL 'name'`) or begin with (MariaDB: `'name'`), and what is left."""
+    """Return the channel with which tokens end (`FOR CHANNEL 'name'`) or begin (MariaDB: `'name'`), and the remaining tokens."""
     if len(tokens) > 1 and tokens[-2].is_word("CHANNEL") and len(tokens) > 2 and tokens[-3].is_word("FOR"):
         if tokens[-1].kind not in (Kind.STRING, Kind.WORD, Kind.NAME):
             raise statement.refuse(tokens[-1:])
@@ -34,7 +34,7 @@ def channel_of(statement: Statement, tokens: Sequence[Token]) -> tuple[str, Sequ
 
 
 def show_replica_status(statement: Statement, captured: Captured) -> Answer:
-    """SHOW SLAVE|REPLICA ['name'] STATUS [FOR CHANNEL 'name']."""
+    """Answer SHOW SLAVE|REPLICA ['name'] STATUS [FOR CHANNEL 'name']."""
     word, tokens = captured[0][0], captured[1]
     if tokens[0].is_text:
         if len(tokens) < 2 or not tokens[1].is_word("STATUS"):
@@ -50,28 +50,28 @@ def show_replica_status(statement: Statement, captured: Captured) -> Answer:
 
 
 def show_all_replicas_status(statement: Statement, captured: Captured) -> Answer:
-    """MariaDB's SHOW ALL SLAVES STATUS."""
+    """Answer MariaDB's SHOW ALL SLAVES STATUS."""
     return ShowReplicaStatus(words_of(captured[0][0]), all_channels=True)
 
 
 def show_slave_hosts(statement: Statement, captured: Captured) -> Answer:
-    """The older words."""
+    """Answer SHOW SLAVE HOSTS, in the older words."""
     return ShowReplicas(Words.MASTER_SLAVE)
 
 
 def show_replicas(statement: Statement, captured: Captured) -> Answer:
-    """The newer words."""
+    """Answer SHOW REPLICAS, in the newer words."""
     return ShowReplicas(Words.SOURCE_REPLICA)
 
 
 def stop_replica(statement: Statement, captured: Captured) -> Answer:
-    """STOP SLAVE|REPLICA ['name'] [threads] [FOR CHANNEL 'name']."""
+    """Answer STOP SLAVE|REPLICA ['name'] [threads] [FOR CHANNEL 'name']."""
     channel, rest = channel_of(statement, captured[1])
     return StopReplica(words_of(captured[0][0]), _threads(statement, rest), channel)
 
 
 def start_replica(statement: Statement, captured: Captured) -> Answer:
-    """START SLAVE|REPLICA ['name'] [threads] [FOR CHANNEL 'name']. UNTIL and login options are refused by name."""
+    """Answer START SLAVE|REPLICA ['name'] [threads] [FOR CHANNEL 'name']. UNTIL and login options are refused by name."""
     channel, rest = channel_of(statement, captured[1])
     for index, token in enumerate(rest):
         if token.is_word("UNTIL"):
@@ -82,22 +82,22 @@ def start_replica(statement: Statement, captured: Captured) -> Answer:
 
 
 def stop_all_replicas(statement: Statement, captured: Captured) -> Answer:
-    """MariaDB's STOP ALL SLAVES."""
+    """Answer MariaDB's STOP ALL SLAVES."""
     return StopReplica(words_of(captured[0][0]), all_channels=True)
 
 
 def start_all_replicas(statement: Statement, captured: Captured) -> Answer:
-    """MariaDB's START ALL SLAVES."""
+    """Answer MariaDB's START ALL SLAVES."""
     return StartReplica(words_of(captured[0][0]), all_channels=True)
 
 
 def reset_replica(statement: Statement, captured: Captured) -> Answer:
-    """RESET SLAVE: refused, nobody should lose what is archived by a habit."""
+    """Refuse RESET SLAVE: nobody should lose the archive by a habit."""
     raise not_supported(statement.source(statement.tokens[:2]).upper(), "use CHANGE MASTER TO for another source")
 
 
 def reset_source(statement: Statement, captured: Captured) -> Answer:
-    """RESET MASTER, RESET BINARY LOGS AND GTIDS: refused, it would delete the archive."""
+    """Refuse RESET MASTER and RESET BINARY LOGS AND GTIDS, which would delete the archive."""
     raise not_supported(
         statement.source(statement.tokens[:2]).upper(), "PURGE BINARY LOGS removes files that nobody needs"
     )

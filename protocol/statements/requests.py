@@ -1,7 +1,6 @@
-"""What only the running relay can answer: each statement of that kind as a value.
+"""Requests that only the running relay can answer: each statement of that kind as a value.
 
-The words of a statement (SLAVE or REPLICA, MASTER or SOURCE) decide how its result's columns are named, so they are
-part of it.
+The words of a statement (SLAVE or REPLICA, MASTER or SOURCE) decide the names of its result's columns, so they are part of it.
 """
 
 from collections.abc import Mapping
@@ -28,14 +27,14 @@ ChangeValue = str | int | None | tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Base of all requests. `privilege`: what a server asks for; only admin accounts have it. Empty: anybody may."""
+    """The base of all requests. `privilege` is the one that a server requires; only admin accounts have it. Empty: none is required."""
 
     privilege: ClassVar[str] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class KillConnection(Request):
-    """KILL [CONNECTION | QUERY]. Whose connections an account may end is for the answerer to say."""
+    """KILL [CONNECTION | QUERY]. The answerer decides whose connections an account may end."""
 
     connection_id: int
     query_only: bool = False
@@ -57,7 +56,7 @@ class ShowMasterStatus(Request):
 class ShowBinlogEvents(Request):
     """SHOW BINLOG EVENTS [IN file] [FROM position] [LIMIT [offset,] count].
 
-    `file` None: the first one. `count` None: all that follow.
+    `file` None is the first one; `count` None is all that follow.
     """
 
     file: str | None = None
@@ -68,7 +67,7 @@ class ShowBinlogEvents(Request):
 
 @dataclass(frozen=True, slots=True)
 class AskGtidPosition(Request):
-    """SELECT BINLOG_GTID_POS('file', position), MariaDB's: which GTIDs a replica there has. `label`: of the column."""
+    """SELECT BINLOG_GTID_POS('file', position) of MariaDB: the GTIDs of a replica at that place. `label` is the column's."""
 
     file: str
     position: int
@@ -79,7 +78,7 @@ class AskGtidPosition(Request):
 class ShowReplicaStatus(Request):
     """SHOW SLAVE | REPLICA STATUS; with `all_channels`, MariaDB's SHOW ALL SLAVES STATUS, which has more columns.
 
-    `channel`: MySQL's FOR CHANNEL or MariaDB's connection name; empty: the default one, or all in MySQL.
+    `channel` is MySQL's FOR CHANNEL or MariaDB's connection name; empty: the default one, or all in MySQL.
     """
 
     words: Words
@@ -89,7 +88,7 @@ class ShowReplicaStatus(Request):
 
 @dataclass(frozen=True, slots=True)
 class ShowReplicas(Request):
-    """SHOW SLAVE HOSTS, SHOW REPLICAS: who is registered."""
+    """SHOW SLAVE HOSTS, SHOW REPLICAS: the registered replicas."""
 
     words: Words
 
@@ -111,14 +110,13 @@ class ShowStatus(Request):
 
 @dataclass(frozen=True, slots=True)
 class QueryTables(Request):
-    """A SELECT from tables that servers have of themselves, or of expressions that only such a SELECT may have.
+    """A SELECT from servers' own tables, or of expressions that only such a SELECT may contain.
 
-    `text`: in the words of SQLite (`protocol/statements/translation`), with `parameters`. `tables`: (schema, table), lower case;
-    the schema is empty where none was named and none is chosen. `columns`: None where a star stands for some of them.
-    `variables`: system variables by name, for the tables that list them. `about`: the schema, or schema and table, that must exist,
-    as the statement spells them; an empty table is none. `named`: the schema and table, lower case, without which no row is in the
-    result; empty: it may be any. `not_understood`: the error for a text that SQLite does
-    not understand either.
+    `text` is in the words of SQLite (`protocol/statements/translation`), with `parameters`. `tables` are (schema, table), lower case;
+    the schema is empty if none was named and none is chosen. `columns` is None if a star means some of them.
+    `variables` are system variables by name, for the tables that list them. `about` is the schema, or schema and table, that must
+    exist, as the statement spells them; an empty table is none. `named` is the schema and table, lower case, of all rows in the
+    result; empty: any. `not_understood` is the error for a text that SQLite does not understand either.
     """
 
     text: str
@@ -143,7 +141,7 @@ class LockAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LockCall:
-    """One call. `name` None: the argument was NULL. `timeout_s`: below 0 as long as a server waits. `label`: of its column."""
+    """One call. `name` None: the argument was NULL. `timeout_s` below 0: as long as a server waits. `label` is its column's."""
 
     action: LockAction
     name: str | None = None
@@ -153,7 +151,7 @@ class LockCall:
 
 @dataclass(frozen=True, slots=True)
 class UseLocks(Request):
-    """SELECT of GET_LOCK and its like, or DO with them (`shows` False): in their order."""
+    """A SELECT, or DO (`shows` False), of GET_LOCK and its like, in their order."""
 
     calls: tuple[LockCall, ...]
     shows: bool = True
@@ -161,7 +159,7 @@ class UseLocks(Request):
 
 @dataclass(frozen=True, slots=True)
 class StopReplica(Request):
-    """STOP SLAVE | REPLICA. `threads`: those that were named; empty: both."""
+    """STOP SLAVE | REPLICA. `threads` are the named ones; empty: both."""
 
     privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
 
@@ -173,7 +171,7 @@ class StopReplica(Request):
 
 @dataclass(frozen=True, slots=True)
 class StartReplica(Request):
-    """START SLAVE | REPLICA. `threads`: those that were named; empty: both."""
+    """START SLAVE | REPLICA. `threads` are the named ones; empty: both."""
 
     privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
 
@@ -187,9 +185,9 @@ class StartReplica(Request):
 class ChangeSource(Request):
     """CHANGE MASTER TO, CHANGE REPLICATION SOURCE TO.
 
-    `options`: by the newer name in upper case, whatever the statement's words: SOURCE_HOST, SOURCE_SSL_CA, RELAY_LOG_FILE.
-    Numbers are int, IGNORE_SERVER_IDS a tuple, NULL is None, texts and words such as SLAVE_POS are str. Not in repr: it
-    may hold a password.
+    `options` are by the newer name in upper case, whatever the statement's words: SOURCE_HOST, SOURCE_SSL_CA, RELAY_LOG_FILE. Numbers
+    are int, IGNORE_SERVER_IDS a tuple, NULL is None, texts and words such as SLAVE_POS are str. They are not in the repr, as they may
+    contain a password.
     """
 
     privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
@@ -201,9 +199,9 @@ class ChangeSource(Request):
 
 @dataclass(frozen=True, slots=True)
 class AcceptGap(Request):
-    """CALL binlog_relay.accept_gap([file [, offset]]): the relay is to go on behind what its source has no more.
+    """CALL binlog_relay.accept_gap([file [, offset]]): the relay must continue after a gap that its source no longer has.
 
-    `file` empty: with the first file that the source still has. `offset`: between two of its transactions.
+    `file` empty: it continues with the first file that the source still has. `offset` is between two of its transactions.
     """
 
     privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
@@ -214,7 +212,7 @@ class AcceptGap(Request):
 
 @dataclass(frozen=True, slots=True)
 class RepairFiles(Request):
-    """CALL binlog_relay.repair([file]): damaged archived files are fetched again. `file` empty: all that are known to be."""
+    """CALL binlog_relay.repair([file]): damaged archived files are fetched again. `file` empty: all that are known to be damaged."""
 
     privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
 
@@ -223,21 +221,21 @@ class RepairFiles(Request):
 
 @dataclass(frozen=True, slots=True)
 class ScrubNow(Request):
-    """CALL binlog_relay.scrub(): everything that is archived is checked now."""
+    """CALL binlog_relay.scrub(): everything in the archive is checked now."""
 
     privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
 
 
 @dataclass(frozen=True, slots=True)
 class ListViews(Request):
-    """CALL binlog_relay.view_list(): the views of this relay, how far they are made, and what stops them."""
+    """CALL binlog_relay.view_list(): the views of this relay, up to where they are built, and what stops them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindViewPlace(Request):
     """CALL binlog_relay.view_find(view, 'source' | 'view', file, offset), view_find(view, 'gtid', gtid): one place by all its names.
 
-    `by`: which of the three is given. `text`: a file or a GTID. `offset`: in the file.
+    `by` says which of the three is given. `text` is a file or a GTID, `offset` one in the file.
     """
 
     view: str
@@ -248,7 +246,7 @@ class FindViewPlace(Request):
 
 @dataclass(frozen=True, slots=True)
 class SkipInView(Request):
-    """CALL binlog_relay.view_skip(view, file, offset): a view leaves out the transaction of the source that it has stopped at."""
+    """CALL binlog_relay.view_skip(view, file, offset): a view omits the transaction of the source at which it has stopped."""
 
     privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
 
@@ -277,8 +275,9 @@ class PurgeBefore(Request):
 
 @dataclass(frozen=True, slots=True)
 class Flush(Request):
-    """FLUSH. `what`: upper case, one of LOGS, BINARY LOGS, RELAY LOGS, ERROR LOGS, ENGINE LOGS, GENERAL LOGS, SLOW LOGS,
-    STATUS, HOSTS, PRIVILEGES, TABLES, USER_RESOURCES."""
+    """FLUSH. `what` is in upper case, one of LOGS, BINARY LOGS, RELAY LOGS, ERROR LOGS, ENGINE LOGS, GENERAL LOGS, SLOW LOGS, STATUS,
+    HOSTS, PRIVILEGES, TABLES, USER_RESOURCES.
+    """
 
     privilege: ClassVar[str] = "RELOAD"
 
@@ -287,4 +286,4 @@ class Flush(Request):
 
 @dataclass(frozen=True, slots=True)
 class ShowStatistics(Request):
-    """COM_STATISTICS: answered with a `StatisticsText`."""
+    """COM_STATISTICS, which is answered with a `StatisticsText`."""

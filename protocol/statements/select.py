@@ -1,4 +1,4 @@
-"""SELECT: of constants, variables and functions at once; all others as a request to the running relay."""
+"""SELECT: one of constants, variables and functions is answered at once, all others are a request to the running relay."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,15 +18,15 @@ from protocol.statements.user_locks import lock_calls
 _MAX_LABEL_BYTES: Final = 256
 _ALIASES: Final = (Kind.WORD, Kind.NAME, Kind.STRING)
 _SELECT_OPTIONS: Final = ("SQL_NO_CACHE", "SQL_CACHE", "DISTINCT", "ALL", "HIGH_PRIORITY")
-# What a MySQL 8.0.22+ replica with SOURCE_CONNECTION_AUTO_FAILOVER asks of a source in a managed group. 2 is what a server
-# says that is in no group. Source: MySQL 8.0.43 `sql/rpl_io_monitor.cc`; the answer is 9.7.4's.
+# A MySQL 8.0.22+ replica with SOURCE_CONNECTION_AUTO_FAILOVER asks this of a source in a managed group. A server in no group answers
+# 2. Source: MySQL 8.0.43 `sql/rpl_io_monitor.cc`; the answer is 9.7.4's.
 _QUORUM_TABLE: Final = "REPLICATION_GROUP_MEMBERS"
 _NO_QUORUM: Final = 2
 _OF_VARIABLES: Final = ("global_variables", "session_variables")
 
 
 def select(statement: Statement, captured: Captured) -> Answer:
-    """One row of what is known here; what is asked of tables, or of expressions that are not known here, is for the console."""
+    """Answer SELECT: with one row of values that are known here, or with a request, for tables and for unknown expressions."""
     tokens, limit = _without_limit(statement, captured[0])
     while len(tokens) > 1 and tokens[0].is_word(*_SELECT_OPTIONS):
         tokens = tokens[1:]
@@ -50,7 +50,7 @@ def select(statement: Statement, captured: Captured) -> Answer:
 
 
 def do(statement: Statement, captured: Captured) -> Answer:
-    """DO: evaluates for its effects, which only locks have."""
+    """Answer DO, which evaluates for its effects; only locks have any."""
     calls = lock_calls(statement, captured[0])
     return UseLocks(calls, shows=False) if calls is not None else Done()
 
@@ -58,7 +58,7 @@ def do(statement: Statement, captured: Captured) -> Answer:
 def query_tables(
     statement: Statement, tokens: Sequence[Token], not_understood: StatementRefused | None = None
 ) -> QueryTables:
-    """The SELECT whose tokens behind that word these are. not_understood: the error where nobody understands it.
+    """Return the request for the SELECT with these tokens after that word. `not_understood` is the error if SQLite fails, too.
 
     Raises: StatementRefused.
     """
@@ -78,7 +78,7 @@ def _variables(statement: Statement, scope: str) -> tuple[tuple[str, str], ...]:
 
 
 def _without_tables(statement: Statement, tokens: Sequence[Token], *, limit: bool) -> Answer:
-    """One row of constants, variables and functions."""
+    """Answer with one row of constants, variables and functions."""
     tokens, holds = _without_condition(statement, tokens)
     limit = limit and holds
     items = _without_table(statement, tokens)
@@ -95,7 +95,7 @@ def _without_tables(statement: Statement, tokens: Sequence[Token], *, limit: boo
 
 
 def _gtid_position(statement: Statement, items: Sequence[Token]) -> AskGtidPosition | None:
-    """BINLOG_GTID_POS of a file and a number, alone, as a MariaDB replica asks; anywhere else it is NULL."""
+    """Return the request for BINLOG_GTID_POS of a file and a number, alone, as a MariaDB replica asks; elsewhere it is NULL."""
     if not statement.session.facts.is_mariadb or len(items) < 6 or not items[0].is_word("BINLOG_GTID_POS"):
         return None
     expression, label = _labelled(statement, items)
@@ -110,12 +110,12 @@ def _gtid_position(statement: Statement, items: Sequence[Token]) -> AskGtidPosit
 
 
 def _labelled(statement: Statement, item: Sequence[Token]) -> tuple[Sequence[Token], str]:
-    """An item's expression and its column's name: the alias, or the statement's own spelling."""
+    """Return an item's expression and its column's name: the alias, or the statement's own spelling."""
     if len(item) > 2 and item[-2].is_word("AS"):
         if item[-1].kind not in _ALIASES:
             raise statement.refuse(item[-1:])
         return item[:-2], item[-1].text
-    # Two things side by side, with nothing between them that connects them.
+    # Two adjacent things that nothing connects.
     if len(item) > 1 and item[-1].kind in _ALIASES and (item[-2].kind is not Kind.SYMBOL or item[-2].is_symbol(")")):
         return item[:-1], item[-1].text
     if len(item) == 1 and item[0].kind is Kind.STRING:
@@ -124,7 +124,7 @@ def _labelled(statement: Statement, item: Sequence[Token]) -> tuple[Sequence[Tok
 
 
 def _without_limit(statement: Statement, tokens: Sequence[Token]) -> tuple[Sequence[Token], bool]:
-    """Without `LIMIT n`, which tools put behind a SELECT of variables, and whether a row is left."""
+    """Remove `LIMIT n`, which tools append to a SELECT of variables; also return whether a row is left."""
     at = max((index for index, token in enumerate(tokens) if index and token.is_word("LIMIT")), default=len(tokens))
     numbers = [token.text.strip("0") != "" for token in tokens[at + 1 :] if token.kind is Kind.NUMBER]
     between = [token.text.upper() for token in tokens[at + 1 :] if token.kind is not Kind.NUMBER]
@@ -137,7 +137,7 @@ def _without_limit(statement: Statement, tokens: Sequence[Token]) -> tuple[Seque
 
 
 def _without_condition(statement: Statement, tokens: Sequence[Token]) -> tuple[Sequence[Token], bool]:
-    """Without the WHERE behind `FROM DUAL`, and whether that holds."""
+    """Remove the WHERE after `FROM DUAL`; also return whether it is true."""
     for index, token in enumerate(tokens):
         if (
             token.is_word("WHERE")
@@ -150,14 +150,14 @@ def _without_condition(statement: Statement, tokens: Sequence[Token]) -> tuple[S
 
 
 def _without_table(statement: Statement, tokens: Sequence[Token]) -> Sequence[Token]:
-    """Without `FROM DUAL`, the only table that is looked at here."""
+    """Remove `FROM DUAL`, the only table that is known here."""
     if len(tokens) > 2 and tokens[-2].is_word("FROM") and tokens[-1].is_word("DUAL"):
         return tokens[:-2]
     return tokens
 
 
 def _reads_table(tokens: Sequence[Token]) -> bool:
-    """Whether there is a FROM other than `FROM DUAL`, alone or with a WHERE."""
+    """Return whether there is a FROM other than `FROM DUAL`, alone or with a WHERE."""
     places = [
         at for at, token in enumerate(tokens) if token.is_word("FROM") and not (at and tokens[at - 1].is_symbol("."))
     ]

@@ -19,7 +19,7 @@ from protocol.statements.session.system_variables import ALSO_SETTABLE, READ_ONL
 from protocol.statements.session.time_zones import time_zone
 from protocol.statements.session.variable_values import check_text
 
-# A session's variables are the replica's to choose; these bounds keep a hostile one from filling the memory with them.
+# A session's variables are the replica's to choose; these bounds prevent a hostile one from filling the memory with them.
 MAX_USER_VARIABLES: Final = 64
 MAX_NAME_CHARACTERS: Final = 64
 MAX_VALUE_CHARACTERS: Final = 16384
@@ -38,7 +38,7 @@ _NAMES: Final = (Kind.WORD, Kind.NAME, Kind.STRING)
 
 @dataclass(slots=True)
 class _Changes:
-    """What a statement sets, until all of it is understood."""
+    """The settings of a statement, until all of it is understood."""
 
     user_variables: dict[str, Value] = field(default_factory=dict)
     system_variables: dict[str, Value | None] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class _Changes:
 
 
 def set_variables(statement: Statement, captured: Captured) -> Answer:
-    """All of a statement's assignments, or none."""
+    """Carry out all of a statement's assignments, or none."""
     changes = _Changes()
     for assignment in statement.split(captured[0]):
         _assign(statement, assignment, changes)
@@ -67,7 +67,7 @@ def set_variables(statement: Statement, captured: Captured) -> Answer:
 
 
 def set_transaction(statement: Statement, captured: Captured) -> Answer:
-    """SET [SESSION] TRANSACTION ...: there are none here, but whoever has set something may look whether it is set."""
+    """Answer SET [SESSION] TRANSACTION ...: it has no effect here, but a client may check the value that it has set."""
     changed: dict[str, Value] = {}
     for part in statement.split(captured[0]):
         words = " ".join(token.text.upper() for token in part if token.kind is Kind.WORD)
@@ -85,12 +85,12 @@ def set_transaction(statement: Statement, captured: Captured) -> Answer:
 
 
 def set_password(statement: Statement, captured: Captured) -> Answer:
-    """SET PASSWORD."""
+    """Answer SET PASSWORD."""
     raise not_supported("SET PASSWORD", "accounts are those of its configuration")
 
 
 def _assign(statement: Statement, assignment: Sequence[Token], changes: _Changes) -> None:
-    """One item of a SET."""
+    """Carry out one item of a SET."""
     if not assignment:
         raise statement.refuse(())
     if assignment[0].is_word("NAMES"):
@@ -128,7 +128,7 @@ def _assign_system_variable(
     name = target.text.lower()
     facts = statement.session.facts
     if name == "skip_replication":
-        # The source would leave events out, which would shift positions; said, not ignored.
+        # The source would omit events, which would shift positions, so this is refused instead of ignored.
         if as_text(_value(statement, expression)) not in _FALSE:
             raise not_supported("leaving events out", "set replicate_events_marked_for_skip to FILTER_ON_SLAVE")
         return
@@ -164,14 +164,14 @@ def _assign_system_variable(
 
 
 def _value(statement: Statement, expression: Sequence[Token]) -> Value:
-    """An assigned value; words such as ON and utf8 stand for themselves there."""
+    """Return an assigned value; words such as ON and utf8 mean themselves there."""
     if len(expression) == 1 and expression[0].kind in (Kind.WORD, Kind.NAME) and not expression[0].is_word("NULL"):
         return expression[0].text
     return statement.evaluate(expression).value
 
 
 def _converted(name: str, usual: Value, value: Value) -> Value:
-    """`value` as this variable keeps it. Raises: StatementRefused (1231, 1232)."""
+    """Return `value` as this variable keeps it. Raises: StatementRefused (1231, 1232)."""
     if isinstance(usual, bool):
         text = as_text(value).upper()
         if text not in _TRUE + _FALSE:
@@ -189,7 +189,7 @@ def _converted(name: str, usual: Value, value: Value) -> Value:
 
 
 def _names(statement: Statement, tokens: Sequence[Token]) -> int:
-    """The collation that SET NAMES chooses. Raises: StatementRefused."""
+    """Return the collation that SET NAMES chooses. Raises: StatementRefused."""
     if len(tokens) == 1 and tokens[0].is_word("DEFAULT"):
         return _DEFAULT_COLLATION
     if not tokens or tokens[0].kind not in _NAMES:

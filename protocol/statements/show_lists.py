@@ -1,4 +1,4 @@
-"""SHOW of what every server has lists of: privileges, collations, engines, plugins."""
+"""SHOW statements for the lists that every server has: privileges, collations, engines, plugins."""
 
 from typing import Final
 
@@ -39,17 +39,17 @@ _MAX_LABEL_BYTES: Final = 256
 
 
 def show_engines(statement: Statement, captured: Captured) -> Answer:
-    """SHOW [STORAGE] ENGINES: there are none here."""
+    """Answer SHOW [STORAGE] ENGINES: there are none here."""
     return Rows(_ENGINES, ())
 
 
 def show_plugins(statement: Statement, captured: Captured) -> Answer:
-    """SHOW PLUGINS: there are none here."""
+    """Answer SHOW PLUGINS: there are none here."""
     return Rows(_PLUGINS, ())
 
 
 def show_collations(statement: Statement, captured: Captured) -> Answer:
-    """SHOW COLLATION [LIKE 'pattern' | WHERE ...]: those that clients can be answered in, by the names that are known."""
+    """Answer SHOW COLLATION [LIKE 'pattern' | WHERE ...] with those in which clients can be answered, if their names are known."""
     facts = statement.session.facts
     columns = _COLLATIONS if facts.is_mysql_8 else _COLLATIONS[:-1]
     wanted = row_filter(statement, captured[0], [column.name for column in columns]).search(statement.session.effort)
@@ -67,9 +67,9 @@ def show_collations(statement: Statement, captured: Captured) -> Answer:
 
 
 def show_grants(statement: Statement, captured: Captured) -> Answer:
-    """SHOW GRANTS [FOR CURRENT_USER[()]]: what an account may do here, as a server calls it.
+    """Answer SHOW GRANTS [FOR CURRENT_USER[()]] with an account's rights here, in the words of a server.
 
-    Raises: StatementRefused (1141) for the grants of somebody else, whoever that is.
+    Raises: StatementRefused (1141) for the grants of any other account.
     """
     session, facts = statement.session, statement.session.facts
     tokens = captured[0]

@@ -18,8 +18,9 @@ _MAX_LABEL_BYTES: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """What a statement lists. `columns`: of the result and of the table in information_schema; `by`: the columns that the
-    statement's schema and table are compared with; `like`: the result's column that LIKE is for; `order`: in SQLite's words."""
+    """The list that a statement shows. `columns` are those of the result and of the table in information_schema; `by` are the columns
+    that are compared with the statement's schema and table; `like` is the result's column for LIKE; `order` is in SQLite's words.
+    """
 
     table: str
     columns: tuple[tuple[str, str], ...]
@@ -56,7 +57,7 @@ _OF_TABLE: Final = ("table_schema", "table_name")
 
 
 def show_databases(statement: Statement, captured: Captured) -> Answer:
-    """SHOW DATABASES [LIKE 'pattern' | WHERE ...]."""
+    """Answer SHOW DATABASES [LIKE 'pattern' | WHERE ...]."""
     tokens = captured[1]
     columns = (("Database", "schema_name"),)
     label = f"Database ({tokens[1].text})" if _is_like(tokens) else "Database"
@@ -64,7 +65,7 @@ def show_databases(statement: Statement, captured: Captured) -> Answer:
 
 
 def show_tables(statement: Statement, captured: Captured) -> Answer:
-    """SHOW [FULL] TABLES [FROM database] [LIKE 'pattern' | WHERE ...]."""
+    """Answer SHOW [FULL] TABLES [FROM database] [LIKE 'pattern' | WHERE ...]."""
     database, tokens = _database(statement, captured[0])
     columns: tuple[tuple[str, str], ...] = ((f"Tables_in_{database}", "table_name"),)
     if statement.tokens[1].is_word("FULL"):
@@ -75,7 +76,7 @@ def show_tables(statement: Statement, captured: Captured) -> Answer:
 
 
 def show_table_status(statement: Statement, captured: Captured) -> Answer:
-    """SHOW TABLE STATUS [FROM database] [LIKE 'pattern' | WHERE ...]."""
+    """Answer SHOW TABLE STATUS [FROM database] [LIKE 'pattern' | WHERE ...]."""
     database, tokens = _database(statement, captured[0])
     columns: tuple[tuple[str, str], ...] = _STATUS
     if statement.session.facts.is_mariadb and statement.session.facts.version_numbers >= _MORE_STATUS_SINCE:
@@ -85,14 +86,14 @@ def show_table_status(statement: Statement, captured: Captured) -> Answer:
 
 
 def show_columns(statement: Statement, captured: Captured) -> Answer:
-    """SHOW [FULL] COLUMNS FROM table [FROM database] [LIKE 'pattern' | WHERE ...]."""
+    """Answer SHOW [FULL] COLUMNS FROM table [FROM database] [LIKE 'pattern' | WHERE ...]."""
     table, tokens = _table(statement, captured[-1])
     columns = _FULL_COLUMNS if any(token.is_word("FULL") for token in statement.tokens[1:3]) else _COLUMNS
     return _listed(statement, _Listing("columns", columns, _OF_TABLE, "Field", "ordinal_position"), table, tokens)
 
 
 def describe(statement: Statement, captured: Captured) -> Answer:
-    """DESCRIBE table ['column']; EXPLAIN table. Of a SELECT it is refused."""
+    """Answer DESCRIBE table ['column'] and EXPLAIN table; EXPLAIN of a SELECT is refused."""
     table, tokens = _name(statement, captured[-1])
     listing = _Listing("columns", _COLUMNS, _OF_TABLE, "Field", "ordinal_position")
     if len(tokens) > 1 or (tokens and tokens[0].kind is Kind.SYMBOL):
@@ -113,7 +114,7 @@ def describe(statement: Statement, captured: Captured) -> Answer:
 
 
 def show_index(statement: Statement, captured: Captured) -> Answer:
-    """SHOW INDEX FROM table [FROM database] [WHERE ...]."""
+    """Answer SHOW INDEX FROM table [FROM database] [WHERE ...]."""
     table, tokens = _table(statement, captured[-1])
     facts = statement.session.facts
     columns: tuple[tuple[str, str], ...] = _INDEX
@@ -127,7 +128,7 @@ def show_index(statement: Statement, captured: Captured) -> Answer:
 
 
 def show_create_table(statement: Statement, captured: Captured) -> Answer:
-    """Refused: what is recorded is not enough to make a table."""
+    """Refuse SHOW CREATE TABLE: the records are not enough to make a table."""
     _name(statement, captured[0])
     raise not_supported("SHOW CREATE TABLE", "defaults and foreign keys are not recorded; ask the source")
 
@@ -135,7 +136,7 @@ def show_create_table(statement: Statement, captured: Captured) -> Answer:
 def _listed(
     statement: Statement, listing: _Listing, named: Sequence[str], tokens: Sequence[Token], first_label: str = ""
 ) -> QueryTables:
-    """The SELECT. named: the schema, the schema and table, or nothing; tokens: LIKE or WHERE, or nothing."""
+    """Return the SELECT. `named` is the schema, the schema and table, or nothing; `tokens` are LIKE or WHERE, or nothing."""
     inner = ", ".join(f"`{of}` AS {_quoted(label)}" for label, of in listing.columns)
     where = " AND ".join(f"`{column}` = ?{place}" for place, column in enumerate(listing.by, 1))
     text = f"SELECT {inner} FROM `information_schema`.`{listing.table}`" + (f" WHERE {where}" if where else "")  # noqa: S608
@@ -182,7 +183,7 @@ def _is_like(tokens: Sequence[Token]) -> bool:
 
 
 def _database(statement: Statement, tokens: Sequence[Token]) -> tuple[str, Sequence[Token]]:
-    """The database that is named, or else chosen, and what follows. Raises: StatementRefused (1046)."""
+    """Return the named or otherwise the chosen database, and what follows. Raises: StatementRefused (1046)."""
     if tokens and tokens[0].is_word("FROM", "IN"):
         if len(tokens) < 2 or tokens[1].kind not in _NAMES:
             raise statement.refuse(tokens[1:])
@@ -196,7 +197,7 @@ def _database(statement: Statement, tokens: Sequence[Token]) -> tuple[str, Seque
 
 
 def _table(statement: Statement, tokens: Sequence[Token]) -> tuple[tuple[str, str], Sequence[Token]]:
-    """FROM table [FROM database]: (database, table), and what follows."""
+    """Read FROM table [FROM database]: return (database, table), and what follows."""
     if not tokens or not tokens[0].is_word("FROM", "IN"):
         raise statement.refuse(tokens)
     return _name(statement, tokens[1:])

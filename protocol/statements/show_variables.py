@@ -22,7 +22,7 @@ _STEPS_A_VARIABLE: Final = 100
 
 
 def name_and_value_columns(facts: SourceFacts, what: str, *, is_global: bool) -> tuple[AnswerColumn, AnswerColumn]:
-    """The columns of SHOW VARIABLES and SHOW STATUS, as a source of this kind describes them. `what`: VARIABLES, STATUS."""
+    """Return the columns of SHOW VARIABLES and SHOW STATUS, as a source of this kind describes them. `what`: VARIABLES, STATUS."""
     no_default = _NOT_NULL | ColumnFlag.NO_DEFAULT_VALUE
     scope = "global" if is_global else "session"
     if facts.is_mysql_8:
@@ -40,7 +40,7 @@ def name_and_value_columns(facts: SourceFacts, what: str, *, is_global: bool) ->
 
 
 def show_variables(statement: Statement, captured: Captured) -> Answer:
-    """Names in lower case, values as text."""
+    """Answer SHOW VARIABLES: names in lower case, values as text."""
     session = statement.session
     wanted = row_filter(statement, captured[0], ("Variable_name", "Value")).search(session.effort)
     rows: list[tuple[Value, ...]] = []

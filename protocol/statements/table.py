@@ -1,7 +1,7 @@
 """The table of every shape of statement that is understood.
 
-Whatever is not in it gets ER_PARSE_ERROR, a variable that this source would not have ER_UNKNOWN_SYSTEM_VARIABLE; both
-keep the connection.
+A statement that is not in it gets ER_PARSE_ERROR, a variable that this source would not have ER_UNKNOWN_SYSTEM_VARIABLE; both keep
+the connection.
 """
 
 from collections.abc import Callable
@@ -178,10 +178,10 @@ _SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] 
 
 
 def answer_statement(text: str, session: StatementSession, now_s: float, *, in_a_thread: bool = False) -> Answer:
-    """Answer one statement. `now_s`: wall clock, seconds since 1970. in_a_thread: it may take as long as it may there.
+    """Answer one statement. `now_s` is the wall clock, seconds since 1970. `in_a_thread`: it may take as long as is allowed there.
 
-    Raises: StatementRefused for whatever is not understood or not allowed, TooMuchForTheLoop outside of a thread (see
-    `AnswerApart`); nothing was changed then.
+    Raises: StatementRefused for whatever is not understood or not allowed, TooMuchForTheLoop outside of a thread (see `AnswerApart`);
+    nothing was changed then.
     """
     session.effort = Effort(in_a_thread=in_a_thread)
     statement = Statement(text, session, now_s)
@@ -202,14 +202,14 @@ def answer_statement(text: str, session: StatementSession, now_s: float, *, in_a
 
 
 def _steps_to_send(answer: Rows) -> int:
-    """What it is to encode the columns and the rows."""
+    """Return the steps for encoding the columns and the rows."""
     characters = sum(len(value) for row in answer.rows for value in row if isinstance(value, str))
     cells = (len(answer.rows) + _CELLS_A_COLUMN) * len(answer.columns)
     return _STEPS_A_CELL * cells + characters // _CHARACTERS_A_STEP
 
 
 def allowed(answer: Answer, session: StatementSession) -> Answer:
-    """`answer`, unless it needs an admin account. Raises: StatementRefused (1227)."""
+    """Return `answer`, unless it needs an admin account. Raises: StatementRefused (1227)."""
     if isinstance(answer, Request) and answer.privilege and not session.is_admin:
         raise privilege_needed(answer.privilege)
     return answer

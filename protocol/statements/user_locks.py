@@ -1,4 +1,4 @@
-"""GET_LOCK and its like: locks that are only names, by which monitors and tools keep out of each other's way."""
+"""GET_LOCK and its like: locks that are only names, by which monitors and tools avoid each other."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -25,9 +25,9 @@ _MOST_CALLS: Final = 16
 
 
 def lock_calls(statement: Statement, tokens: Sequence[Token]) -> tuple[LockCall, ...] | None:
-    """The calls that a SELECT, or DO, of nothing else makes, in their order; None for any other.
+    """Return the calls of a SELECT, or DO, that contains nothing else, in their order; None for any other.
 
-    Raises: StatementRefused (3057 for a name that is none, 1582 for another number of arguments, 1305).
+    Raises: StatementRefused (3057 for an invalid name, 1582 for another number of arguments, 1305).
     """
     calls: list[LockCall] = []
     actions = {action.value: action for action in LockAction}
@@ -72,5 +72,5 @@ def _call(statement: Statement, action: LockAction, inner: Sequence[Token], labe
 
 
 def _has_several(facts: SourceFacts) -> bool:
-    """Whether a connection of this kind of server may have several locks at once."""
+    """Return whether a connection of this kind of server may have several locks at once."""
     return facts.version_numbers >= ((10, 5, 2) if facts.is_mariadb else (5, 7, 5))

@@ -1,1 +1,1 @@
-"""The hot path of views: archived transactions in new places, with what newer replicas need around them."""
+"""The hot path of views: archived transactions in new places, with the events around them that newer replicas need."""

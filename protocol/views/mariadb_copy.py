@@ -1,9 +1,9 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """The hot path of a view of a MariaDB source: transactions of rows alone, as MySQL writes them.
 
-A group is plain where it has a Gtid that follows the last one of its domain, then Annotate_rows, Table_map events that are known,
-rows of version 1 that are not packed, and Xid or COMMIT. Of it are made: a Gtid event with the domain's uuid, BEGIN, Rows_query, the
-Table_map events as they were told, rows of version 2, and its end. Of everything else the caller is told where it is.
+A group is plain if it has a Gtid that follows the last one of its domain, then Annotate_rows, Table_map events that are known, rows
+of version 1 that are not compressed, and Xid or COMMIT. It becomes: a Gtid event with the domain's uuid, BEGIN, Rows_query, the
+replaced Table_map events, rows of version 2, and its end. For everything else the caller gets its place.
 
 Every event's checksum is compared before a byte of its group is copied.
 """
@@ -37,16 +37,17 @@ native_setup()
 
 
 class MariadbCopy:
-    """One file's; see the module's text. Not thread-safe; `copy` releases the GIL.
+    """The copy of one file; see the module's text. Not thread-safe; `copy` releases the GIL.
 
-    checksum, out_checksum: 0 none, 1 CRC32, of the source's and the view's events. server_version: as 101119, said in GTID events.
+    `checksum` and `out_checksum` are those of the source's and the view's events: 0 none, 1 CRC32. `server_version` is a number such
+    as 101119, for GTID events.
 
-    position: where the next byte goes in the view's file. sequence: of the next group. commit_id, back: of the group before:
-    which groups were committed with it, and how many of those there are by now; back 0: it was committed alone. source_base: what
-    src[0] is in the source's file. mark_at: before a group at this place of the source's file, or behind it, `copy` ends.
+    `position` is where the next byte goes in the view's file, `sequence` the next group's. `commit_id` and `back` are of the previous
+    group: the groups that were committed with it, and how many of those there are so far; `back` 0: it was committed alone.
+    `source_base` is the place of src[0] in the source's file. Before a group at or after `mark_at` of the source's file `copy` ends.
 
-    Behind a call: consumed, produced: how far src and dst were used. wanted, wanted_stop: where in src the Table_map's body is that
-    nothing is known of.
+    After a call, `consumed` and `produced` are the used lengths of src and dst, and [`wanted`, `wanted_stop`) is the body of an
+    unknown Table_map in src.
     """
 
     def __init__(self, checksum: int, out_checksum: int, server_version: int) -> None:
@@ -80,11 +81,11 @@ class MariadbCopy:
         self.forget_maps()
 
     def forget_domains(self) -> None:
-        """None has a uuid."""
+        """Forget the uuids of all domains."""
         self.domain_count = 0
 
     def add_domain(self, domain: int, uuid: bytes, following: int) -> bool:
-        """Groups of `domain` with the number `following`, and those that follow it, get GTIDs of `uuid`, 16 bytes. False: no room."""
+        """Give groups of `domain` from number `following` on GTIDs of `uuid`, 16 bytes. False: no room."""
         text = uuid
         if len(text) != 16:
             raise ValueError("a uuid of 16 bytes is needed")
@@ -98,20 +99,20 @@ class MariadbCopy:
         return True
 
     def following_of(self, index: int) -> int:
-        """The next number of the domain that was added as number `index`, from 0."""
+        """Return the next number of the domain that was added as number `index`, from 0."""
         if index < 0 or index >= self.domain_count:
             raise IndexError(f"domain {index} of {self.domain_count}")
         return self.following[index]
 
     def forget_maps(self) -> None:
-        """Nothing is known of any Table_map."""
+        """Forget all Table_maps."""
         for i in range(MAPS):
             self.maps[i] = 0
         self.map_count = 0
         self.arena_end = 0
 
     def add_map(self, body: bytes, made: bytes | None) -> bool:
-        """What becomes of a Table_map with this body, both without the table's id; None: a group with it is not for here.
+        """Add the replacement of a Table_map with this body, both without the table's id; None: a group with it is not copied here.
 
         False: it is too long.
         """
@@ -142,11 +143,11 @@ class MariadbCopy:
         return True
 
     def copy(self, src: Bytes, start: int, stop: int, dst: Writable, at: int) -> int:
-        """Copies the plain groups in src[start:stop] to dst[at:], until something else is there. Returns why it ended.
+        """Copy the plain groups in src[start:stop] to dst[at:], up to the first other event. Return why it ended.
 
-        VIEW_MORE: the group at `consumed` goes on behind `stop`. VIEW_ROOM: it has no room in dst. VIEW_LOOK: it is not for
-        here, or no group. VIEW_PLAN: it is to be told what becomes of the Table_map at `wanted`, by `add_map`; wanted -1: `mark_at` is
-        reached. Raises IndexError for a bad range.
+        VIEW_MORE: the group at `consumed` continues after `stop`. VIEW_ROOM: it has no room in dst. VIEW_LOOK: it is not for here, or
+        no group. VIEW_PLAN: `add_map` must be called for the Table_map at `wanted`; wanted -1: `mark_at` is reached. Raises
+        IndexError for a bad range.
         """
         if start < 0 or stop < start or stop > len(src) or at < 0 or at > len(dst):
             raise IndexError(f"ranges {start}:{stop} of {len(src)} and {at} of {len(dst)} bytes")
@@ -183,7 +184,7 @@ class MariadbCopy:
         return status
 
     def measure(self, p: Bytes, r: int, stop: int) -> int:
-        """Looks at the group at r: its end, size in the view without its GTID event, whether it is plain."""
+        """Measure the group at r: its end, its size in the view without its GTID event, and whether it is plain."""
         trailer = CHECKSUM_SIZE if self.checksum else 0
         out_trailer = CHECKSUM_SIZE if self.out_checksum else 0
         at = r
@@ -223,7 +224,7 @@ class MariadbCopy:
                 return VIEW_GROUP
 
     def read_head(self, p: Bytes, a: int, end: int) -> bool:
-        """Whether the Gtid event with its body in p[a:end] is of a plain group, and the next of its domain."""
+        """Return whether the Gtid event with its body in p[a:end] is of a plain group, and the next of its domain."""
         if end < a + MARIADB_GTID_SIZE:
             return False
         flags = p[a + MARIADB_GTID_FLAGS_AT]
@@ -236,7 +237,7 @@ class MariadbCopy:
                 return False
             self.group_commit_id = load64(p, behind)
             behind += 8
-        if behind < end and p[behind] & 0xEE:  # an ALTER TABLE in two phases, or what nobody knows
+        if behind < end and p[behind] & 0xEE:  # an ALTER TABLE in two phases, or an unknown flag
             return False
         domain = load32(p, a + MARIADB_GTID_DOMAIN_AT)
         self.number = load64(p, a)
@@ -247,8 +248,9 @@ class MariadbCopy:
         return False
 
     def made_bytes(self, p: Bytes, at: int, end: int, t: int, boundary: int) -> int:
-        """Bytes of what becomes of the event in p[at:end], without a checksum; -1: it is none of a plain group; -2: its table is not
-        known."""
+        """Return the bytes of the replacement of the event in p[at:end], without a checksum; -1: it is not in plain groups; -2: its
+        table is not known.
+        """
         size = end - at
         if t == ANNOTATE_ROWS_EVENT:
             start = first_word(p, at + HEADER_SIZE, end, False)
@@ -275,7 +277,7 @@ class MariadbCopy:
         return -1
 
     def is_whole_behind(self, p: Bytes, a: int, end: int) -> bool:
-        """Whether the rows behind the change, of the event with its body in p[a:end], have all columns."""
+        """Return whether the rows after the change, of the event with its body in p[a:end], have all columns."""
         if end < a + 9 or p[a + 8] > 250:
             return False
         columns = p[a + 8]
@@ -289,7 +291,7 @@ class MariadbCopy:
         return True
 
     def is_commit(self, p: Bytes, a: int, end: int) -> bool:
-        """Whether the Query with its body in p[a:end] is COMMIT, without an error."""
+        """Return whether the Query with its body in p[a:end] is COMMIT, without an error."""
         if end < a + QUERY_POST + 7 or load16(p, a + QUERY_ERROR_AT) != 0:
             return False
         text = a + QUERY_POST + load16(p, a + QUERY_STATUS_LENGTH_AT) + p[a + QUERY_SCHEMA_LENGTH_AT] + 1
@@ -304,8 +306,9 @@ class MariadbCopy:
         )
 
     def find_map(self, p: Bytes, start: int, end: int) -> bool:
-        """Whether something is known of the Table_map with p[start:end] behind its table's id; then what it becomes is at `made_at`,
-        `made_length` bytes, -1: the group is not for here."""
+        """Return whether the Table_map with p[start:end] after its table's id is known; then its replacement is at `made_at`,
+        `made_length` bytes, -1: the group is not copied here.
+        """
         hashed = 2166136261
         for i in range(start, end):
             hashed = ((hashed ^ p[i]) * 16777619) & U32_MAX
@@ -324,10 +327,10 @@ class MariadbCopy:
             slot = (slot + 1) & (MAPS - 1)
         return False
 
-    # ---- what is written ----
+    # ---- writing ----
 
     def write_group(self, p: Bytes, r: int, d: Writable, o: int) -> int:
-        """The group that was measured; returns where it ends in d."""
+        """Write the group that was measured; return where it ends in d."""
         trailer = CHECKSUM_SIZE if self.checksum else 0
         length = load32(p, r + EVENT_SIZE_AT)
         server = load32(p, r + SERVER_ID_AT)
@@ -343,7 +346,7 @@ class MariadbCopy:
         return o
 
     def put_gtid(self, d: Writable, o: int, server: int) -> int:
-        """The GTID event of the group; returns where it ends in d."""
+        """Write the GTID event of the group; return where it ends in d."""
         if not self.has_commit_id:
             self.commit_id = 0
             self.back = 0
@@ -380,7 +383,7 @@ class MariadbCopy:
         return self.close(d, o, a + count + 4, 0, START)
 
     def put_begin(self, d: Writable, o: int, timestamp: int, server: int) -> int:
-        """BEGIN of nobody, in no database; returns where it ends in d."""
+        """Write a BEGIN without user and database; return where it ends in d."""
         store32(d, o, timestamp)
         d[o + EVENT_TYPE_AT] = QUERY_EVENT
         store32(d, o + SERVER_ID_AT, server)
@@ -396,7 +399,7 @@ class MariadbCopy:
         return self.close(d, o, a + 5, 8, INSIDE)
 
     def put_event(self, p: Bytes, at: int, end: int, d: Writable, o: int, marker: int) -> int:
-        """What becomes of the event in p[at:end]; returns where it ends in d."""
+        """Write the replacement of the event in p[at:end]; return where it ends in d."""
         t = p[at + EVENT_TYPE_AT]
         flags = load16(p, at + FLAGS_AT)
         copy_bytes(d, o, p, at, HEADER_SIZE)
@@ -422,13 +425,13 @@ class MariadbCopy:
             return self.close(d, o, a + end - body, flags, marker)
         d[o + EVENT_TYPE_AT] = t + 7
         copy_bytes(d, a, p, body, 8)
-        d[a + 8] = 2  # what is more in the header of version 2: its length alone
+        d[a + 8] = 2  # the addition in the header of version 2: its length alone
         d[a + 9] = 0
         copy_bytes(d, a + 10, p, body + 8, end - body - 8)
         return self.close(d, o, a + 2 + end - body, flags, marker)
 
     def close(self, d: Writable, o: int, a: int, flags: int, marker: int) -> int:
-        """Size, end_log_pos, flags, marker and checksum of the event in d[o:a]; returns where it ends."""
+        """Write size, end_log_pos, flags, marker and checksum of the event in d[o:a]; return where it ends."""
         size = a - o + (CHECKSUM_SIZE if self.out_checksum else 0)
         store32(d, o + EVENT_SIZE_AT, size)
         store32(d, o + LOG_POS_AT, (self.position + size) & U32_MAX)

@@ -1,5 +1,5 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""Packed numbers in GTID events, and the one that tells how long a transaction is."""
+"""Packed numbers in GTID events, and the one that is the length of a transaction."""
 
 import cython
 
@@ -9,8 +9,9 @@ if not cython.compiled:
 
 
 def told_length_at(p: Bytes, at: int, end: int) -> int:
-    """Where in the Gtid or Anonymous_gtid event at `at`, which ends at `end` without its checksum, its transaction's length stands,
-    as from 8.0 on; -1: it tells none."""
+    """Return where the transaction's length is, from 8.0 on, in the Gtid or Anonymous_gtid event at `at`, which ends at `end` without
+    its checksum; -1: it has none.
+    """
     a = at + HEADER_SIZE + GTID_SIZE
     if end < a + 17 + 7 or p[a] != 2:
         return -1
@@ -23,7 +24,7 @@ def told_length_at(p: Bytes, at: int, end: int) -> int:
 
 
 def length_of_number(first: int) -> int:
-    """Bytes of a packed number that begins with this byte; 0: none does."""
+    """Return the bytes of a packed number that begins with this byte; 0: none does."""
     if first < 251:
         return 1
     if first == 252:
@@ -34,7 +35,7 @@ def length_of_number(first: int) -> int:
 
 
 def count_with(rest: int) -> int:
-    """Bytes of a packed number that tells how many bytes it has together with `rest` others."""
+    """Return the bytes of a packed number whose value is its own size and `rest` other bytes."""
     if rest + 1 <= 250:
         return 1
     if rest + 3 <= 0xFFFF:
@@ -43,7 +44,7 @@ def count_with(rest: int) -> int:
 
 
 def put_number(d: Writable, a: int, value: int, count: int) -> None:
-    """A packed number of `count` bytes at `a`."""
+    """Write a packed number of `count` bytes at `a`."""
     if count == 1:
         d[a] = value
     else:

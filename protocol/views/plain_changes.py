@@ -1,5 +1,5 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""Which statements are plain changes of rows, of which table, by the few words that tell it."""
+"""The recognition of statements that are plain changes of rows, and of their table, by a few words."""
 
 import cython
 
@@ -10,7 +10,7 @@ if not cython.compiled:
 
 
 def is_change(p: Bytes, at: int, end: int) -> bool:
-    """Whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, as its first word says."""
+    """Return whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, by its first word."""
     n = 0
     if has_prefix(p, at, end, b"insert", 6) or has_prefix(p, at, end, b"update", 6):
         n = 6
@@ -25,7 +25,7 @@ def is_change(p: Bytes, at: int, end: int) -> bool:
 
 
 def names_mysql(p: Bytes, at: int, end: int) -> bool:
-    """Whether `mysql` stands in the first bytes of the text in p[at:end], in any case: it may be of accounts."""
+    """Return whether `mysql` is in the first bytes of the text in p[at:end], in any case: it may concern accounts."""
     stop = at + 128
     if stop > end:
         stop = end
@@ -43,19 +43,19 @@ def names_mysql(p: Bytes, at: int, end: int) -> bool:
 
 
 def skip_blanks(p: Bytes, at: int, end: int) -> int:
-    """Where something else than blanks and line ends stands."""
+    """Return where blanks and line ends end."""
     while at < end and (p[at] == 32 or 9 <= p[at] <= 13):
         at += 1
     return at
 
 
 def is_identifier(c: int) -> bool:
-    """Whether a byte is of a name in ASCII that is not quoted."""
+    """Return whether a byte is part of an unquoted name in ASCII."""
     return 97 <= c | 32 <= 122 or 48 <= c <= 57 or c == 95 or c == 36
 
 
 def behind_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> int:
-    """Where what follows the word and blanks begins; -1: another word is there."""
+    """Return where the text after the word and blanks begins; -1: another word is there."""
     if not has_prefix(p, at, end, word, count):
         return -1
     at += count
@@ -65,7 +65,7 @@ def behind_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> int:
 
 
 def has_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
-    """Whether the letters stand anywhere in the text, in any case."""
+    """Return whether the letters occur anywhere in the text, in any case."""
     first = word[0]
     stop = end - count
     while at <= stop:
@@ -76,7 +76,7 @@ def has_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
 
 
 def removal_of(p: Bytes, at: int, end: int) -> int:
-    """VIEW_REPLACE or VIEW_DELETE for what the statement in p[at:end], which is a plain change, is; 0: another."""
+    """Return VIEW_REPLACE or VIEW_DELETE if the statement in p[at:end], which is a plain change, is one; 0: another."""
     at = first_word(p, at, end, False)
     if at >= end:
         return 0
@@ -84,9 +84,10 @@ def removal_of(p: Bytes, at: int, end: int) -> int:
 
 
 def simple_target(p: Bytes, at: int, end: int) -> int:
-    """A number below VIEW_WATCHED for the table that the INSERT, REPLACE, UPDATE or DELETE in p[at:end] changes; -1: it may be
-    about several tables, or its outcome may hang on the order of rows or on an engine's full-text search, or it is written in an
-    uncommon way.
+    """Return a number below VIEW_WATCHED for the table that the INSERT, REPLACE, UPDATE or DELETE in p[at:end] changes.
+
+    -1: it may concern several tables, or its result may depend on the order of rows or on an engine's full-text search, or it is
+    written in an uncommon way.
 
     FNV-1a over the last part of the table's name, in lower case.
     """
@@ -149,7 +150,7 @@ def simple_target(p: Bytes, at: int, end: int) -> int:
     if inserts:
         if at >= end:
             return -1
-        # Behind something else the name was none: INSERT DELAYED INTO t.
+        # If other text follows, the word was no name: INSERT DELAYED INTO t.
         if p[at] != 40 and not (has_prefix(p, at, end, b"value", 5) or behind_word(p, at, end, b"set", 3) >= 0):
             return -1
     else:

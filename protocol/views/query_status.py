@@ -1,5 +1,5 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""Where a status variable goes among those of a Query event."""
+"""The place of a new status variable among those of a Query event."""
 
 import cython
 
@@ -9,12 +9,13 @@ if not cython.compiled:
 
 
 def place_of_explicit(p: Bytes, at: int, end: int) -> int:
-    """Where the status variable for TIMESTAMP columns goes among those in p[at:end]: behind all that servers before 5.7 know, in
-    front of the first that they do not. STATUS_SAID: it is there. STATUS_DAMAGED: a variable passes `end`.
+    """Return where the status variable for TIMESTAMP columns goes among those in p[at:end].
 
+    It follows all that servers before 5.7 know, and precedes the first that they do not. STATUS_SAID: it is there. STATUS_DAMAGED: a
+    variable passes `end`.
     Servers write the variables in the order of their codes, and read up to the first code that they do not know.
     Layout: code u8, value; of texts: length u8, bytes (of 2 also a zero); of 11: two texts; of 12: count u8, names that end in zero,
-    none where the count is above 16. Source: MySQL 9.7 `statement_events.h`, the same in 5.6.
+    none if the count is above 16. Source: MySQL 9.7 `statement_events.h`, the same in 5.6.
     """
     while at < end:
         code = p[at]
@@ -57,7 +58,7 @@ def place_of_explicit(p: Bytes, at: int, end: int) -> int:
 
 
 def explicit_place(status: bytes) -> int:
-    """As `place_of_explicit` says, for the status variables of one Query event: an index, STATUS_SAID or STATUS_DAMAGED."""
+    """Call `place_of_explicit` for the status variables of one Query event: an index, STATUS_SAID or STATUS_DAMAGED."""
     count = len(status)
     if count + 2 > MAX_STATUS:
         return STATUS_DAMAGED

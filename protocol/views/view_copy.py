@@ -1,12 +1,12 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""The hot path of a view: archived events of one file, in new places and with what a newer replica needs around them.
+"""The hot path of a view: archived events of one file, in new places and with the events and fields that a newer replica needs.
 
-A group is one transaction. Its bounds are the markers in the archived flags. Groups that need no more than an envelope are
-copied here: a GTID event in front, end_log_pos, markers and checksum of each event anew, row events of version 1 made version
-2, and the status variable that says how TIMESTAMP columns are defined. Of others the caller is told where they are.
+A group is one transaction. Its bounds are the markers in the archived flags. Groups that need no more than an envelope are copied
+here: a GTID event in front, end_log_pos, markers and checksum of each event recomputed, row events of version 1 made version 2, and
+the status variable for the definition of TIMESTAMP columns. For others the caller gets their places.
 
-Every event's checksum is compared before a byte of its group is copied. `copy` takes what is whole in one buffer. A group that
-is larger goes through `scan`, piece by piece, then through `emit`, which is given the same bytes again.
+Every event's checksum is compared before a byte of its group is copied. `copy` takes groups that are whole in one buffer. A larger
+group goes through `scan`, piece by piece, then through `emit`, which is given the same bytes again.
 """
 
 from array import array
@@ -43,7 +43,7 @@ native_setup()
 
 
 def is_group(kind: int) -> bool:
-    """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
+    """Return whether a self-contained event of this kind is a transaction, and not a mark between two."""
     return (
         kind == K_QUERY
         or kind == K_QUERY_COMPRESSED
@@ -56,28 +56,27 @@ def is_group(kind: int) -> bool:
 class ViewCopy:
     """One view's envelope; see the module's text. Not thread-safe; the calls with buffers release the GIL.
 
-    policy: VIEW_KEEP, VIEW_ASSIGN or VIEW_ANONYMOUS. uuid: 16 bytes, of assigned GTIDs. look_at: 256 bytes by type code, 1: a
-    group with such an event is not copied. layout: of the GTID events that are put in front, VIEW_BARE (5.6), VIEW_CLOCK (5.7)
-    or VIEW_TIMES (8.0). explicit: value of the status variable 16 that Query events are given; -1: none. new_rows: whether row
-    events of version 1 become version 2.
+    `policy` is VIEW_KEEP, VIEW_ASSIGN or VIEW_ANONYMOUS. `uuid` is the 16 bytes of assigned GTIDs. `look_at` has 256 bytes by type
+    code, 1: a group with such an event is not copied. `layout` is that of the added GTID events, VIEW_BARE (5.6), VIEW_CLOCK (5.7) or
+    VIEW_TIMES (8.0). `explicit` is the value of the status variable 16 that Query events get; -1: none. With `new_rows`, row events
+    of version 1 become version 2.
 
-    wants_statements: every statement makes a group one that is not copied, but for plain ones as `watch` says. wants_removals:
-    so do REPLACE, DELETE and LOAD DATA … REPLACE, but for plain ones as `watch_removals` says.
+    With `wants_statements` a group with a statement is not copied, except for plain ones according to `watch`. With `wants_removals`
+    this applies to REPLACE, DELETE and LOAD DATA … REPLACE, except for plain ones according to `watch_removals`.
 
-    waits: which groups a group waits for, instead of always the one before it, or those that the source names; with
-    them the numbers of a file's groups are 1, 2, 3 and so on. plans_until: as `source_base`, how far what is known of tables is the
-    same. wants_gtids: a group without a GTID of the source's own is not copied.
+    `waits` determines the groups that a group waits for, instead of always the one before it, or those that the source names; with it
+    the numbers of a file's groups are 1, 2, 3 and so on. `plans_until` is, like `source_base`, the place up to which the facts about
+    tables stay the same. With `wants_gtids` a group without a GTID of the source's own is not copied.
 
-    position: where the next byte goes in the view's file. next_gno, sequence: of the next group. renumbers: the source's own
-    numbers of dependencies do not count any more in this file, because one of its groups became two. uuid_used: the source has GTIDs
-    of `uuid` of its own. gtids_named: its files say at their heads which GTIDs it executed.
+    `position` is where the next byte goes in the view's file. `next_gno` and `sequence` are the next group's. `renumbers`: the
+    source's own numbers of dependencies do not count any more in this file, because one of its groups became two. `uuid_used`: the
+    source has own GTIDs of `uuid`. `gtids_named`: its files list at their heads the GTIDs that it executed. `source_base` is the
+    place of src[0] in the source's file.
 
-    source_base: what src[0] is in the source's file.
-
-    Behind a call: consumed, produced: how far src and dst were used. group_stop: where the group at
-    `consumed` ends in src, with VIEW_LOOK, VIEW_CONTROL and VIEW_CUT. group_damaged: of the group that was looked at last the GTID
-    event is too short, or a statement has status variables that cannot be read, so that none can be added. group_collides: it would
-    make GTIDs of `uuid` the source's and the view's, the first such one. bad_at: index of the wrong event, with BAD_LENGTH, BAD_CRC.
+    After a call, `consumed` and `produced` are the used lengths of src and dst. `group_stop` is where the group at `consumed` ends in
+    src, with VIEW_LOOK, VIEW_CONTROL and VIEW_CUT. `group_damaged`: the GTID event of the last group is too short, or one of its
+    statements has unreadable status variables, so that none can be added. `group_collides`: with it both the source and the view
+    would have GTIDs of `uuid`, for the first time. `bad_at` is the index of the wrong event, with BAD_LENGTH, BAD_CRC.
     """
 
     def __init__(self, policy: int, uuid: bytes, look_at: bytes, layout: int, explicit: int, new_rows: bool) -> None:
@@ -142,9 +141,10 @@ class ViewCopy:
         self.mark_last = -1
 
     def begin_file(self, post_lengths: bytes, checksum: int, out_checksum: int, server_version: int) -> None:
-        """The next bytes are of a file with these post-header lengths (256 bytes, by type code).
+        """Begin a file with these post-header lengths (256 bytes, by type code).
 
-        checksum: 0 none, 1 CRC32; out_checksum: of the view's file. server_version: as 50624, said in GTID events.
+        `checksum` is 0 for none, 1 for CRC32; `out_checksum` is that of the view's file. `server_version` is a number such as 50624,
+        for GTID events.
         """
         view = post_lengths
         if len(view) != 256 or (out_checksum and not checksum):
@@ -166,14 +166,15 @@ class ViewCopy:
             self.waits.begin_file(self.inference.post_length[TABLE_MAP_EVENT])
 
     def set_waits(self, waits: GroupWaits) -> None:
-        """From the file on that is begun next."""
+        """Set the waits from the next begun file on."""
         self.waits = waits
         self.has_waits = True
         self.takes_rows = waits.sets is not None
 
     def watch(self, table: bytes | None) -> None:
-        """Where statements are wanted, which of them: VIEW_WATCHED bytes, by the number that `simple_target` gives for the name
-        of a table; 1: of transactions with more than one statement, 2: all. None: every statement."""
+        """Choose the statements for `wants_statements`: VIEW_WATCHED bytes, by the number that `simple_target` returns for a table's
+        name; 1: those in transactions with more than one statement, 2: all. None: every statement.
+        """
         self.watches = table is not None
         if table is not None:
             if len(table) != VIEW_WATCHED:
@@ -182,8 +183,9 @@ class ViewCopy:
                 self.watched[i] = table[i]
 
     def watch_removals(self, table: bytes | None) -> None:
-        """Where removals are wanted, of which tables: VIEW_WATCHED bytes by the same number as of `watch`, with VIEW_REPLACE and
-        VIEW_DELETE. None: of all."""
+        """Choose the tables for `wants_removals`: VIEW_WATCHED bytes by the same number as in `watch`, with VIEW_REPLACE and
+        VIEW_DELETE. None: all.
+        """
         self.watches_removals = table is not None
         if table is not None:
             if len(table) != VIEW_WATCHED:
@@ -192,19 +194,20 @@ class ViewCopy:
                 self.removals[i] = table[i]
 
     def set_marks(self, marks: "array[int]", gap: int) -> None:
-        """Rows of VIEW_MARK numbers go into the array('q'), one before a group where the last is `gap` bytes away:
-        source offset, view offset, next number, sequence. A full array ends `copy` with VIEW_ROOM. See `take_marks`."""
+        """Write marks, rows of VIEW_MARK numbers, into the array('q'), one before a group if the last is `gap` bytes away: source
+        offset, view offset, next number, sequence. A full array ends `copy` with VIEW_ROOM. See `take_marks`.
+        """
         self.marks = memoryview(marks)
         self.mark_room = len(marks) // VIEW_MARK
         self.mark_gap = gap
 
     def clock(self) -> int:
-        """`sequence`, `renumbers`, `uuid_used` and `gtids_named` as one number, for a mark; see `set_clock`."""
+        """Return `sequence`, `renumbers`, `uuid_used` and `gtids_named` as one number, for a mark; see `set_clock`."""
         value = self.sequence | (VIEW_RENUMBERS if self.renumbers else 0) | (VIEW_UUID_USED if self.uuid_used else 0)
         return value | (VIEW_GTIDS_NAMED if self.gtids_named else 0)
 
     def set_clock(self, clock: int) -> None:
-        """Goes on with the numbers of `clock()`."""
+        """Continue with the numbers of `clock()`."""
         self.sequence = clock & ~VIEW_RENUMBERS & ~VIEW_UUID_USED & ~VIEW_GTIDS_NAMED
         self.renumbers = (clock & VIEW_RENUMBERS) != 0
         self.uuid_used = (clock & VIEW_UUID_USED) != 0
@@ -213,7 +216,7 @@ class ViewCopy:
             self.waits.begin_anew(self.sequence - 1)
 
     def take_marks(self) -> int:
-        """How many rows there are; the next goes to the array's start again."""
+        """Return how many rows there are; the next one goes to the array's start again."""
         count = self.mark_count
         self.mark_count = 0
         return count
@@ -221,12 +224,12 @@ class ViewCopy:
     # ---- groups that are whole in a buffer ----
 
     def copy(self, src: Bytes, start: int, stop: int, dst: Writable, at: int) -> int:
-        """Copies the plain groups in src[start:stop] to dst[at:], until something else is there. Returns why it ended.
+        """Copy the plain groups in src[start:stop] to dst[at:], up to the first other event. Return why it ended.
 
-        VIEW_MORE: the group at `consumed` goes on behind `stop`. VIEW_ROOM: it has no room in dst. VIEW_LOOK: it is not for
-        here. VIEW_CONTROL: what is there stands between groups, one event. VIEW_CUT: it has no end; another begins at
-        `group_stop`. VIEW_PLAN: the plan of a table is wanted (`waits.sets.wanted`), or plans hold no longer (`plans_until`).
-        VIEW_STRAY: an event from the middle of a group. BAD_LENGTH, BAD_CRC. Raises IndexError for a bad range.
+        VIEW_MORE: the group at `consumed` continues after `stop`. VIEW_ROOM: it has no room in dst. VIEW_LOOK: it is not for here.
+        VIEW_CONTROL: one event between groups is there. VIEW_CUT: it has no end; another begins at `group_stop`. VIEW_PLAN: the plan
+        of a table is wanted (`waits.sets.wanted`), or plans are no longer valid (`plans_until`). VIEW_STRAY: an event from the middle
+        of a group. BAD_LENGTH, BAD_CRC. Raises IndexError for a bad range.
         """
         if start < 0 or stop < start or stop > len(src) or at < 0 or at > len(dst):
             raise IndexError(f"ranges {start}:{stop} of {len(src)} and {at} of {len(dst)} bytes")
@@ -268,7 +271,7 @@ class ViewCopy:
         return status
 
     def add_mark(self, source: int) -> bool:
-        """False: there is no room for it."""
+        """Add a mark. False: there is no room for it."""
         if not self.begin_part(source):
             return True
         if self.mark_room == 0 or (self.mark_last >= 0 and source - self.mark_last < self.mark_gap):
@@ -285,8 +288,9 @@ class ViewCopy:
         return True
 
     def begin_part(self, source: int) -> bool:
-        """A group begins at this offset of the source's file: whether all that is made from here on is the same for who begins here.
-        At the first of each part of the file it is made so."""
+        """Return whether the output from here on, where a group begins in the source's file, is the same for a copy that begins here.
+        At the first group of each part of the file it is made so.
+        """
         if not self.has_waits:
             return True
         if source >> VIEW_PART_SHIFT != self.part:
@@ -297,8 +301,9 @@ class ViewCopy:
         return is_anew
 
     def take_group(self, src: Bytes, start: int, stop: int) -> int:
-        """Looks at the rows of the group in src[start:stop], which is whole and is not for `copy`: what it must wait for. VIEW_GROUP;
-        VIEW_PLAN: the plan of a table is wanted, then it is to be called again. Raises: IndexError for a bad range."""
+        """Read the rows of the group in src[start:stop], which is whole and is not for `copy`, for its waits. VIEW_GROUP; VIEW_PLAN:
+        the plan of a table is wanted, then call again. Raises: IndexError for a bad range.
+        """
         if start < 0 or stop <= start or stop > len(src):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes")
         if cython.compiled:
@@ -309,7 +314,7 @@ class ViewCopy:
         return status
 
     def measure(self, p: Bytes, r: int, stop: int) -> int:
-        """Looks at the group at r: its end, size in the view, whether it is plain."""
+        """Measure the group at r: its end, its size in the view, and whether it is plain."""
         trailer = CHECKSUM_SIZE if self.checksum else 0
         at = r
         first = True
@@ -354,11 +359,11 @@ class ViewCopy:
                 self.group_time = load32(p, at - length)
                 self.group_stop = at
                 if self.group_head == GTID_TAGGED_EVENT and self.group_size != at - r:
-                    self.group_look = True  # it tells a length that is not the view's
+                    self.group_look = True  # its recorded length is not the view's
                 return VIEW_GROUP
 
     def take_rows(self, p: Bytes, at: int, end: int, t: int) -> int:
-        """What the event in p[at:end], of the group that is measured, changes: SET_PLAN: the plan of its table is wanted."""
+        """Read the changes of the event in p[at:end], of the group that is measured. SET_PLAN: the plan of its table is wanted."""
         kind = self.inference.kind[t]
         if t == TABLE_MAP_EVENT:
             wanted: int = self.waits.sets.take_map(p, at, end)
@@ -374,14 +379,14 @@ class ViewCopy:
         return SET_TAKEN
 
     def is_of_uuid(self, p: Bytes, at: int) -> bool:
-        """Whether the Gtid event at `at` has the uuid of assigned numbers."""
+        """Return whether the Gtid event at `at` has the uuid of assigned numbers."""
         for i in range(16):
             if p[at + HEADER_SIZE + GTID_UUID_AT + i] != self.uuid[i]:
                 return False
         return True
 
     def begin_group(self, p: Bytes, at: int, t: int) -> None:
-        """The event at `at` is the first of a group."""
+        """Begin a group with the event at `at`."""
         self.group_head = t
         self.group_server = load32(p, at + SERVER_ID_AT)
         # Before 5.1.4x changes of rows came without BEGIN: a replica would not commit them.
@@ -398,7 +403,7 @@ class ViewCopy:
                 self.group_look = True
                 self.group_damaged = True
         self.group_collides = False
-        # A GTID with a tag is another than the same number without.
+        # A GTID with a tag differs from the same number without one.
         if self.policy == VIEW_ASSIGN and t != GTID_TAGGED_EVENT and not self.group_damaged:
             if t == GTID_EVENT:
                 self.group_collides = self.next_gno > 1 and self.is_of_uuid(p, at)
@@ -411,7 +416,7 @@ class ViewCopy:
         self.mapped = -1
 
     def is_wanted(self, p: Bytes, at: int, text: int, end: int) -> bool:
-        """Whether a rule must see the group for its statement in p[text:end], of the event at `at`."""
+        """Return whether a rule must see the group for its statement in p[text:end], of the event at `at`."""
         trailer = CHECKSUM_SIZE if self.checksum else 0
         if not self.watches or load32(p, at + EVENT_SIZE_AT) - trailer > end - at:
             return True
@@ -426,8 +431,9 @@ class ViewCopy:
         return self.watched_there and self.statements > 1
 
     def is_wanted_map(self, p: Bytes, at: int, available: int) -> bool:
-        """Whether a rule must see the group for the Table_map event at `at`: the group changes that table and others, and one of them
-        is watched, as tables in transactions with more than one statement are."""
+        """Return whether a rule must see the group for the Table_map event at `at`: the group changes that table and others,
+        and one of them is watched, as tables in transactions with more than one statement are.
+        """
         start = at + HEADER_SIZE + (6 if self.inference.post_length[TABLE_MAP_EVENT] == 6 else 8)
         name = start + 1 + p[start] + 1
         if name >= at + available or name + 1 + p[name] > at + available:
@@ -452,7 +458,7 @@ class ViewCopy:
         return self.watched_there and self.statements > 1
 
     def is_wanted_removal(self, p: Bytes, at: int, text: int, end: int) -> bool:
-        """Whether a rule must see the group for its statement in p[text:end], a plain change, of the event at `at`."""
+        """Return whether a rule must see the group for its statement in p[text:end], a plain change, of the event at `at`."""
         removal = removal_of(p, text, end)
         if removal == 0:
             return False
@@ -463,9 +469,10 @@ class ViewCopy:
         return target < 0 or self.removals[target] & removal != 0
 
     def grow(self, p: Bytes, at: int, available: int, t: int) -> int:
-        """What the event at `at` is given, of which `available` bytes are there without its checksum: `extra` bytes at `insert_at`.
+        """Determine the addition to the event at `at`, of which `available` bytes without its checksum are there.
 
-        Returns the kind of its statement, whose text is at `text_at`; S_MALFORMED: it has none. Notes in `group_look` what is damaged.
+        It is `extra` bytes at `insert_at`. Return the kind of its statement, whose text is at `text_at`; S_MALFORMED: it has none.
+        Note damage in `group_look`.
         """
         self.extra = 0
         self.insert_at = 0
@@ -491,7 +498,7 @@ class ViewCopy:
         return S_MALFORMED
 
     def grow_status(self, p: Bytes, at: int, end: int) -> None:
-        """What the statement at `at` is given, whose status variables end at `end` and were measured by `query_text`."""
+        """Determine the addition to the statement at `at`, whose status variables end at `end` and were measured by `query_text`."""
         count = self.inference.status_length
         place = place_of_explicit(p, end - count, end)
         if place == STATUS_DAMAGED or count + 2 > MAX_STATUS:
@@ -502,7 +509,7 @@ class ViewCopy:
             self.insert_at = place - at
 
     def judge(self, p: Bytes, at: int, available: int, t: int) -> None:
-        """As `grow`, and notes in `group_look` what is no plain event."""
+        """Call `grow`, and note events that are not plain in `group_look`."""
         if self.look[t]:
             self.group_look = True
         kind = self.inference.kind[t]
@@ -512,7 +519,7 @@ class ViewCopy:
             text = self.text_at
             if statement == S_ROLLBACK or load16(p, at + HEADER_SIZE + QUERY_ERROR_AT) != 0:
                 self.group_look = True
-            if statement == S_XA_COMMIT or statement == S_XA_ROLLBACK:  # perhaps of one that was left out
+            if statement == S_XA_COMMIT or statement == S_XA_ROLLBACK:  # perhaps of one that was omitted
                 self.group_look = True
             if statement == S_OTHER:
                 schema = p[at + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT]
@@ -534,7 +541,7 @@ class ViewCopy:
             if available < HEADER_SIZE + 14:
                 self.group_look = True
             else:
-                a = at + HEADER_SIZE + 9  # the schema's name, behind post-header and length
+                a = at + HEADER_SIZE + 9  # the schema's name, after post-header and length
                 if (
                     p[a - 1] == 5
                     and p[a] == 109
@@ -547,10 +554,10 @@ class ViewCopy:
                 if self.wants_statements and self.is_wanted_map(p, at, available):
                     self.group_look = True
         elif kind == K_ROWS and available >= HEADER_SIZE + 8 and self.inference.ends_statement(p, at, t):
-            self.mapped = -1  # what comes next is another statement, of the same table, too
+            self.mapped = -1  # the next event is another statement, even of the same table
 
     def write_group(self, p: Bytes, r: int, d: Writable, o: int) -> int:
-        """The group that was measured; returns where it ends in d."""
+        """Write the group that was measured; return where it ends in d."""
         trailer = CHECKSUM_SIZE if self.checksum else 0
         stop = self.group_stop
         at = r
@@ -588,14 +595,14 @@ class ViewCopy:
         return o
 
     def out_trailer(self) -> int:
-        """Bytes of checksum behind an event of the view."""
+        """Return the bytes of checksum after an event of the view."""
         return CHECKSUM_SIZE if self.out_checksum else 0
 
     def write_source_gtid(self, p: Bytes, r: int, d: Writable, o: int) -> int:
-        """The source's GTID event in front of the group that was measured; returns where it ends in d.
+        """Write the source's GTID event before the group that was measured; return where it ends in d.
 
-        An Anonymous_gtid becomes a Gtid with the view's uuid and next number where numbers are assigned. Of a transaction that has
-        another length in the view the length is told anew, by an event that tells one; the rest of it stays.
+        If numbers are assigned, an Anonymous_gtid becomes a Gtid with the view's uuid and next number. If the transaction has another
+        length in the view, an event that contains the length gets the new one; the rest of it stays.
         """
         stop = r + load32(p, r + EVENT_SIZE_AT) - (CHECKSUM_SIZE if self.checksum else 0)
         length = stop - r
@@ -613,7 +620,7 @@ class ViewCopy:
             copy_bytes(d, o + told - r + count, p, behind, stop - behind)
             length += count - (behind - told)
         if self.has_waits and self.layout >= VIEW_CLOCK and length == HEADER_SIZE + GTID_SIZE:
-            d[o + length] = 2  # 5.6 tells no numbers
+            d[o + length] = 2  # 5.6 has no such numbers
             store64(d, o + length + 1, 0)
             store64(d, o + length + 9, 0)
             length += 17
@@ -635,9 +642,9 @@ class ViewCopy:
         return o + size
 
     def follow_clock(self, d: Writable, o: int, length: int) -> None:
-        """The source's GTID event of `length` bytes at o: its numbers of dependencies, or ours in their place.
+        """Set the numbers of dependencies in the source's GTID event of `length` bytes at o: its own, or ours.
 
-        Where a group became two the source's numbers behind it are those of others: each then waits for the one before it.
+        After a group that became two the source's numbers are those of others: each group then waits for the one before it.
         """
         a = o + HEADER_SIZE + GTID_SIZE
         told = d[o + EVENT_TYPE_AT] != GTID_TAGGED_EVENT and length >= HEADER_SIZE + GTID_SIZE + 17 and d[a] == 2
@@ -660,7 +667,7 @@ class ViewCopy:
         self.sequence += 1
 
     def pass_number(self) -> None:
-        """A group without a GTID event has the next number all the same."""
+        """Count a group without a GTID event, which has the next number all the same."""
         if self.has_waits:
             self.waits.begin_serial(SERIAL_OTHER)
             self.waits.wait_of(self.sequence, False, 0, 0)
@@ -669,8 +676,9 @@ class ViewCopy:
     def write_head(
         self, p: Bytes, at: int, available: int, length: int, t: int, d: Writable, o: int, marker: int
     ) -> int:
-        """An event's header, and behind it what is changed there, up to `insert_at` at most: returns how many bytes, as many of
-        the source's. length: without a checksum. What `grow` says of the event is known then."""
+        """Write an event's header, and the changed bytes after it, up to `insert_at` at most: return how many bytes of the source's
+        they replace. `length` is without a checksum. It calls `grow` for the event.
+        """
         self.grow(p, at, available, t)
         count = HEADER_SIZE
         if self.extra:
@@ -689,13 +697,13 @@ class ViewCopy:
         return count
 
     def is_old_rows(self, t: int) -> bool:
-        """Whether an event is of version 1 of row events."""
+        """Return whether an event is of version 1 of row events."""
         return WRITE_ROWS_V1_EVENT <= t <= DELETE_ROWS_V1_EVENT
 
     def insert(self, d: Writable, o: int, t: int) -> int:
-        """What an event of type t is given; returns where it ends."""
+        """Write the addition to an event of type t; return where it ends."""
         if self.is_old_rows(t):
-            d[o] = 2  # what is more in the header of version 2: its length alone
+            d[o] = 2  # the addition in the header of version 2: its length alone
             d[o + 1] = 0
         else:
             d[o] = VARIABLE_EXPLICIT_TIMESTAMPS
@@ -703,14 +711,14 @@ class ViewCopy:
         return o + 2
 
     def place(self, d: Writable, o: int, size: int, marker: int) -> None:
-        """Size, end_log_pos and marker of the header at o, for an event of `size` bytes at `position`."""
+        """Write size, end_log_pos and marker into the header at o, for an event of `size` bytes at `position`."""
         store32(d, o + EVENT_SIZE_AT, size)
         store32(d, o + LOG_POS_AT, (self.position + size) & U32_MAX)
         flags = load16(d, o + FLAGS_AT)
         d[o + FLAGS_AT + 1] = ((flags & ~BOUNDARY_MASK) >> 8) | (marker << 2)
 
     def put_gtid(self, d: Writable, o: int, rest: int, timestamp: int, server_id: int) -> int:
-        """A Gtid or Anonymous_gtid event in front of a group of `rest` bytes; returns where it ends. See `gtid`."""
+        """Write a Gtid or Anonymous_gtid event before a group of `rest` bytes; return where it ends. See `gtid`."""
         trailer = self.out_trailer()
         size = HEADER_SIZE + GTID_SIZE + trailer
         if self.layout >= VIEW_CLOCK:
@@ -759,8 +767,9 @@ class ViewCopy:
         return a
 
     def gtid(self, dst: Writable, at: int, rest: int, timestamp: int, server_id: int) -> int:
-        """Puts the GTID event of a group of `rest` bytes into dst[at:], by the policy and with the next number; returns where
-        it ends. timestamp: of the commit, seconds. Raises IndexError where VIEW_LONGEST_GTID bytes have no room."""
+        """Put the GTID event of a group of `rest` bytes into dst[at:], by the policy and with the next number; return where it ends.
+        `timestamp` is the commit's, in seconds. Raises IndexError if VIEW_LONGEST_GTID bytes have no room.
+        """
         if at < 0 or at + VIEW_LONGEST_GTID > len(dst):
             raise IndexError(f"no room for a GTID event at {at} of {len(dst)} bytes")
         if cython.compiled:
@@ -772,7 +781,7 @@ class ViewCopy:
     # ---- groups that are larger than a buffer, and parts of groups ----
 
     def scan_begin(self) -> None:
-        """The next `scan` begins at a group's, or any event's, first byte."""
+        """Expect the first byte of a group, or of any event, in the next `scan`."""
         self.scan_first = True
         self.scan_ends = False
         self.event.begin(0, 0)
@@ -784,11 +793,11 @@ class ViewCopy:
         self.group_head = 0
 
     def scan(self, src: Bytes, start: int, stop: int, by_markers: bool) -> int:
-        """Goes over src[start:stop] as far as it can, which may be cut anywhere. Adds up `group_size`.
+        """Go over src[start:stop] as far as possible, which may be cut anywhere, and add up `group_size`.
 
-        by_markers: returns VIEW_GROUP where the group ends, VIEW_CUT behind an event that cannot be of it (`group_stop`: where
-        that begins, it may be before `start`); else everything is looked at. VIEW_MORE: `consumed` says from where on it wants
-        to see more. BAD_LENGTH, BAD_CRC.
+        With `by_markers` return VIEW_GROUP where the group ends, VIEW_CUT after an event that cannot be part of it (`group_stop` is
+        where that begins, perhaps before `start`); otherwise everything is read. VIEW_MORE: more bytes are needed from `consumed` on.
+        BAD_LENGTH, BAD_CRC.
         """
         if start < 0 or stop < start or stop > len(src):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes")
@@ -842,7 +851,9 @@ class ViewCopy:
         return status
 
     def begun_at(self, p: Bytes, r: int, stop: int) -> int:
-        """How much there is of the event that begins at r, without its checksum; 0: more has to be seen; -1: none has such a length."""
+        """Return how many bytes of the event that begins at r are there, without its checksum; 0: more bytes are needed; -1: the
+        length is impossible.
+        """
         if stop - r < HEADER_SIZE:
             return 0
         trailer = CHECKSUM_SIZE if self.checksum else 0
@@ -858,10 +869,10 @@ class ViewCopy:
         return available
 
     def emit(self, src: Bytes, start: int, stop: int, dst: Writable, at: int, begins: bool, end: int) -> int:
-        """Copies the events in src[start:stop] to dst[at:], as far as it can; the first bytes are an event's.
+        """Copy the events in src[start:stop] to dst[at:], as far as possible; the first bytes are an event's.
 
-        begins: the first event is the group's first. end: where the group's last event ends, as an index of src; it may be
-        behind `stop`. Returns VIEW_MORE, VIEW_ROOM, BAD_LENGTH or BAD_CRC.
+        `begins`: the first event is the group's first. `end` is where the group's last event ends, as an index of src; it may be
+        after `stop`. Return VIEW_MORE, VIEW_ROOM, BAD_LENGTH or BAD_CRC.
         """
         if start < 0 or stop < start or stop > len(src) or at < 0 or at > len(dst):
             raise IndexError(f"ranges {start}:{stop} of {len(src)} and {at} of {len(dst)} bytes")

@@ -1,1 +1,1 @@
-"""Questions to an archive that Spark answers, each with a report, and what they stand on."""
+"""Audits: questions to an archive that Spark answers, each with a report, and their shared parts."""

@@ -1,4 +1,4 @@
-"""`binlog-relay audit NAME ARCHIVE --out DIR`: what is typed becomes a job's options, its outcome a summary and an exit code."""
+"""The command `binlog-relay audit NAME ARCHIVE --out DIR`: arguments become a job's options, its outcome a summary and an exit code."""
 
 import json
 import os
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 _LEAST_JAVA: Final = 17
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
-"""Set by spark-submit: the session is the cluster's, and its driver's Java runs already."""
+"""spark-submit sets this variable: the session is the cluster's, and its driver's Java runs already."""
 _SHOWN_FINDINGS: Final = 20
 _SHOWN_PLACES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRequest:
-    """What was typed: see `binlog-relay audit --help`. `cores` None: all of them. `target`: of --for; `table`, `key`: the row of
-    `history`."""
+    """The arguments: see `binlog-relay audit --help`. `cores` None means all of them. `target` is that of --for; `table` and `key` name
+    the row of `history`."""
 
     name: str
     archive: str
@@ -51,7 +51,7 @@ class AuditRequest:
 
 
 def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
-    """Runs a job; whether it found something. Raises: CommandFailed."""
+    """Run a job and return whether it found something. Raises: CommandFailed."""
     check_installed()
     from relay.audit.jobs import ALL
     from relay.audit.runner.output import check_output
@@ -93,7 +93,7 @@ def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
 
 
 def asked_for(request: AuditRequest) -> tuple[list["Job"], "AuditOptions"]:
-    """The jobs, and what is asked of them. Raises: CommandFailed."""
+    """Return the jobs and their options. Raises: CommandFailed."""
     from relay.audit.jobs import ALL, JOBS
     from relay.audit.runner.audit_result import AuditOptions
     from relay.audit.runner.run_job import load_job
@@ -129,7 +129,7 @@ def _row(request: AuditRequest) -> "RowAsked":
 
 
 def listed_jobs() -> str:
-    """A line for each audit."""
+    """Return a line for each audit."""
     from relay.audit.jobs import ALL, JOBS
 
     lines = JOBS | {
@@ -140,7 +140,7 @@ def listed_jobs() -> str:
 
 
 def check_installed() -> None:
-    """Says what to install where something is missing. Raises: CommandFailed."""
+    """Check that the optional packages are installed. Raises: CommandFailed, with what to install."""
     for module in ("pyspark", "pyarrow", "jinja2", "pygal"):
         try:
             __import__(module)
@@ -167,7 +167,7 @@ def check_installed() -> None:
 
 
 def check_archive(archive: str) -> None:
-    """Refuses at once what Spark would refuse seconds later. Raises: NothingToRead, ArchiveError, CommandFailed."""
+    """Refuse at once what Spark would refuse seconds later. Raises: NothingToRead, ArchiveError, CommandFailed."""
     from relay.binlog_tables.plan.packed_store import store_of
     from relay.binlog_tables.plan.series_files import find_files
 
@@ -201,7 +201,7 @@ def _report(outcome: "Outcome", as_json: bool) -> None:
 
 
 def text_of_all(done: "SeveralOutcomes") -> str:
-    """The outcomes as lines for people: a verdict of each, and its kinds of errors and warnings."""
+    """Return the outcomes as lines for people: a verdict for each, and its kinds of errors and warnings."""
     from relay.report.text import count, shown
 
     lines = []
@@ -216,7 +216,7 @@ def text_of_all(done: "SeveralOutcomes") -> str:
 
 
 def summary_text(outcome: "Outcome") -> str:
-    """The outcome as lines for people."""
+    """Return the outcome as lines for people."""
     from relay.report.text import count, shown
 
     result = outcome.result

@@ -1,6 +1,6 @@
-"""The archive as Arrow, without Spark: `read(path, "rows")` is a pyarrow.RecordBatchReader.
+"""The archive as Arrow, without Spark: `read(path, "rows")` returns a pyarrow.RecordBatchReader.
 
-What takes one takes binlogs: DuckDB, Polars, pandas, Delta, Parquet. docs/SPARK.md has a line for each.
+Everything that reads one reads binlogs: DuckDB, Polars, pandas, Delta, Parquet. docs/SPARK.md has a line for each.
 """
 
 import os
@@ -27,18 +27,18 @@ from relay.binlog_tables.typed.table_changes import change_options, changes_sche
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _MODES: Final = ("permissive", "failfast")
-# What the kernel leaves out before it is decoded.
+# The kernel omits rows of these levels before they are decoded.
 _EARLY_LEVELS: Final = ("events", "rows")
 _LEFT_OUT_EARLY: Final = {"file", "schema", "table", "operation", "type"}
 
 
 class ReadChoices(TypedDict, total=False):
-    """More of `read`.
+    """Further arguments of `read`.
 
-    where: values of text columns, all others are left out, where that can be the binlog is not even decoded. since, until:
-    times, or their texts. overlap: once | every | executed (what a later source repeats). mode: permissive | failfast. keeps: a
-    file that cannot be read is an error, and no finding, since what is not read now is never read again. statement_characters: of
-    level rows, so many of each row's statement, which all rows of a statement repeat.
+    `where` maps text columns to values; all other rows are left out, and where possible the binlog is not even decoded. `since` and
+    `until` are times, or their texts. `overlap` is once, every or executed, for transactions that a later source repeats. `mode` is
+    permissive or failfast. With `keeps` an unreadable file is an error, and no finding, since what is not read now is never read again.
+    `statement_characters` limits the statement in level rows, which all rows of a statement repeat.
     """
 
     where: Mapping[str, Collection[str]]
@@ -60,13 +60,13 @@ def read(
     end: str | None = None,
     **more: Unpack[ReadChoices],
 ) -> pa.RecordBatchReader:
-    """The rows of a level, as batches of some thousand rows, which are read while they are asked for.
+    """Return the rows of a level, as batches of some thousand rows, which are read while they are requested.
 
-    path: an archive, a directory of binlogs, a pattern, a binlog, a URL; or several that are parts of one source's. table:
-    `schema.table`, for what is of it alone; what is wrong where nobody knows of which table is there, too. [start, end):
-    FILE:POSITION, both between two transactions. Level changes needs a table, and has its columns, typed.
+    `path` is an archive, a directory of binlogs, a pattern, a binlog or a URL; or several that are parts of one source's. `table` is
+    `schema.table`, for its rows alone; findings whose table is unknown are included. `start` and `end` are FILE:POSITION, between two
+    transactions, and limit the read to [start, end). Level changes needs a table, and has its columns, typed.
 
-    Raises: ReadRefused for what cannot be; NothingToRead, PositionGone, OSError; while it is read, in failfast mode
+    Raises: ReadRefused for an invalid request; NothingToRead, PositionGone, OSError; while it is read, in failfast mode
     BinlogUnreadable, with `keeps` FileLost.
     """
     of_rows = "rows" if level == CHANGES else level
@@ -111,7 +111,7 @@ def read(
 def _changes(
     whole: WholeRead, table: str, columns: Sequence[str] | None, *, failfast: bool, keeps: bool
 ) -> pa.RecordBatchReader:
-    """Level changes: the columns that the table has at the end of what is read."""
+    """Return level changes: the columns that the table has at the end of what is read."""
     options = change_options(newest_columns(whole.paths, table, whole.end), table, columns, failfast=failfast)
     wanted = wanted_of_table(options.table, whole.since, whole.until)
     splits = splits_of_read(whole, wanted)
@@ -126,11 +126,12 @@ def _changes(
 def read_values(
     path: Paths, columns: Sequence[str], *, start: str, end: str, schemas: Collection[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Level rows, with each value of the images in a column of its own behind `columns`; for a feed: `keeps`, and what was executed.
+    """Yield level rows, with each value of the images in a column of its own after `columns`; for a feed: `keeps`, and what was
+    executed.
 
-    `shape`: names and forms of the row's columns, as JSON; `whole`: 1 where the image after has all of them; `odd`: 1 where a value
-    is not as its form says; `b0`, `a0` …: the values before and after, in the table's order. Not all batches have as many.
-    schemas: rows of these only. Raises: as `read`.
+    `shape` has names and forms of the row's columns, as JSON; `whole` is 1 if the after-image has all of them; `odd` is 1 if a value is
+    not as its form says; `b0`, `a0` … are the values before and after, in the table's order. Not all batches have as many. `schemas`
+    limits the read to rows of these. Raises: as `read`.
     """
     wanted = Wanted()
     if schemas is not None:
@@ -145,14 +146,15 @@ def read_values(
 
 
 def oldest(path: Paths) -> str:
-    """The first place that there is, as FILE:POSITION. Raises: NothingToRead, OSError."""
+    """Return the first existing place, as FILE:POSITION. Raises: NothingToRead, OSError."""
     return str(Places(_paths(path)).oldest())
 
 
 def newest(path: Paths, start: str | None = None, *, max_bytes: int | None = None) -> str:
-    """The end of the last whole transaction, as FILE:POSITION; with `start` and `max_bytes`, as much behind `start` as that lets.
+    """Return the end of the last whole transaction, as FILE:POSITION; with `start` and `max_bytes`, of the last one within so many
+    bytes after `start`.
 
-    A transaction comes whole, also one that is larger. Raises: NothingToRead, PositionGone, OSError, ReadRefused.
+    A transaction is always included as a whole, even a larger one. Raises: NothingToRead, PositionGone, OSError, ReadRefused.
     """
     places, begin = Places(_paths(path)), _position("start", start)
     if max_bytes is None:
@@ -163,7 +165,7 @@ def newest(path: Paths, start: str | None = None, *, max_bytes: int | None = Non
 
 
 def sequence_of(path: Paths, position: str) -> int | None:
-    """The sequence of a transaction that begins at FILE:POSITION; None where names do not tell an order.
+    """Return the sequence of a transaction that begins at FILE:POSITION; None if names do not give an order.
 
     Raises: NothingToRead, PositionGone, OSError, ReadRefused.
     """
@@ -191,7 +193,7 @@ def _columns(level: str, columns: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _texts(level: str, table: str | None, where: Mapping[str, Collection[str]]) -> dict[str, frozenset[str]]:
-    """Which values of which columns of texts are wanted."""
+    """Return the wanted values of text columns."""
     texts = {name for name, kind in known_columns(level).items() if kind == "string"}
     found: dict[str, frozenset[str]] = {}
     for name, values in where.items():
@@ -209,7 +211,7 @@ def _texts(level: str, table: str | None, where: Mapping[str, Collection[str]]) 
 
 
 def _kept(batch: pa.RecordBatch, texts: Mapping[str, frozenset[str]]) -> pa.RecordBatch:
-    """The rows that have the wanted values, and what is wrong where nobody knows them."""
+    """Return the rows that have the wanted values, and findings whose values are unknown."""
     wrong = batch.column("finding").is_valid()
     masks = []
     for name, values in texts.items():

@@ -1,4 +1,4 @@
-"""`binlog-relay archive export`: a stretch of the archive as plain binlogs, and what was written, as text or JSON lines."""
+"""The command `binlog-relay archive export`: a stretch of the archive as plain binlogs, and what was written, as text or JSON lines."""
 
 import contextlib
 import json
@@ -32,7 +32,8 @@ _SHOWN_STATEMENTS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """What was asked for. begin: --from; to, before: where it ends, at most one of them. undecided: one of UNDECIDED_RULES."""
+    """The request. `begin` is --from; `to` and `before` say where it ends, at most one of them. `undecided` is one of
+    UNDECIDED_RULES."""
 
     out: Path
     begin: str | None
@@ -45,7 +46,7 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExportOutcome:
-    """What was written. filter: None where all transactions were wanted."""
+    """The result. `filter` is None if all transactions were wanted."""
 
     out: Path
     plan: ExportPlan
@@ -55,9 +56,9 @@ class ExportOutcome:
 
 
 def export(directory: Path, request: ExportRequest, *, as_json: bool) -> bool:
-    """Writes and says what; whether something is to be looked at. `directory`: of the archive, or of a view's.
+    """Write the export and report it; return whether something needs attention. `directory` is that of the archive or of a view.
 
-    Works beside a running relay. Raises: CommandFailed; ExportRefused.
+    It works beside a running relay. Raises: CommandFailed; ExportRefused.
     """
     if request.undecided not in UNDECIDED_RULES:
         raise CommandFailed(f"--undecided {request.undecided}: write one of {', '.join(UNDECIDED_RULES)}.")
@@ -103,7 +104,7 @@ def _export(directory: Path, request: ExportRequest) -> ExportOutcome:
 
 
 def _check_decided(report: FilterReport) -> None:
-    """Raises: ExportRefused."""
+    """Check that every statement was decided. Raises: ExportRefused."""
     count = report.count(Fate.UNDECIDED, decided=False)
     if not count:
         return
@@ -268,9 +269,9 @@ def _print_filter(outcome: ExportOutcome, filter: TableFilter) -> None:
 
 @contextlib.contextmanager
 def export_target(out: Path) -> Iterator[Path]:
-    """Gives a directory to write into, which becomes `out` behind the block, durably; after an error it is removed.
+    """Yield a directory to write into, which durably becomes `out` after the block; after an error it is removed.
 
-    What an earlier export left there that was killed is removed first. Raises: ExportRefused; OSError.
+    The remains of an earlier export that was killed are removed first. Raises: ExportRefused; OSError.
     """
     out = out.absolute()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):

@@ -1,15 +1,15 @@
-"""Why an export is not made."""
+"""The errors of an export that is refused."""
 
 from protocol.errors import ExitCode, RelayError
 
 
 class ExportRefused(RelayError):
-    """What was asked for cannot be exported. `str()` is whole sentences: what, where, what to do."""
+    """The error that the request cannot be exported. `str()` is whole sentences: what, where, what to do."""
 
     exit_code = ExitCode.WRONG_USE
 
 
 class ExportDamaged(ExportRefused):
-    """Bytes of the archive are not what was archived."""
+    """The error that bytes of the archive are not what was archived."""
 
     exit_code = ExitCode.ARCHIVE_DAMAGED

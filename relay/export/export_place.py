@@ -1,4 +1,4 @@
-"""Where an export begins and ends: what was typed becomes a place between two transactions of the archive."""
+"""The beginning and the end of an export: arguments become places between two transactions of the archive."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ExportPlace:
-    """A transaction boundary: `number` is the file's place in the list of readable files."""
+    """A transaction boundary: `number` is the file's index in the list of readable files."""
 
     number: int
     offset: int
@@ -45,11 +45,11 @@ class _FilePosition:
 
 
 _Asked = _FilePosition | MysqlGtid | DomainGtid | int
-"""What was typed; a number is a time."""
+"""The parsed argument; a number is a time."""
 
 
 class PlaceSearch:
-    """Finds places in the files of the archive in `directory`, all of `files`. Blocking.
+    """A search for places in the files of the archive in `directory`, all of `files`. Blocking.
 
     All methods raise: ExportRefused; CommandFailed for a time that cannot be read; CatalogUnreadable; OSError.
     """
@@ -59,7 +59,7 @@ class PlaceSearch:
         self._layer = layer
 
     def beginning(self, option: str, text: str | None) -> ExportPlace:
-        """The first transaction that is exported starts there. None: the oldest there is."""
+        """Return the place at which the first exported transaction starts. None means the oldest place."""
         if text is None:
             return ExportPlace(0, 4)
         asked = _parsed(option, text)
@@ -72,7 +72,8 @@ class PlaceSearch:
         return ExportPlace(number, place.start)
 
     def end(self, option: str, text: str | None, *, included: bool) -> ExportPlace:
-        """Up to there is exported. included: also the transaction with the GTID. None: the archive's end."""
+        """Return the place up to which is exported. With `included` it is after the transaction with the GTID. None means the archive's
+        end."""
         if text is None:
             return self._last()
         asked = _parsed(option, text)
@@ -132,7 +133,7 @@ class PlaceSearch:
 
 
 def _parsed(option: str, text: str) -> _Asked:
-    """Raises: ExportRefused; CommandFailed."""
+    """Parse an argument. Raises: ExportRefused; CommandFailed."""
     kind, colon, rest = text.partition(":")
     if colon and kind in ("time", "gtid"):
         text = rest
@@ -172,11 +173,11 @@ def _is_date(text: str) -> bool:
 
 
 def _checked(layer: FileLayer, file: ReadableFile, offset: int) -> PositionCheck:
-    """What the offset is. Raises: ExportDamaged; OSError."""
+    """Return the check of the offset. Raises: ExportDamaged; OSError."""
     try:
         return check_offset(layer, file.path, file.stop, file.file.cut, offset)
     except IndexUnusable:
-        pass  # the relay makes it again; here the file's bytes tell
+        pass  # the relay rebuilds it; here the file's bytes decide
     try:
         report = report_position(file.path, offset)
     except Unreadable as error:

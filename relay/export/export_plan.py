@@ -1,4 +1,4 @@
-"""What of which files is exported, in which order, and what is missing where one does not lead on to the next."""
+"""The plan of an export: which parts of which files, in which order, and what is missing where one does not lead to the next."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -29,8 +29,8 @@ _ACROSS: Final = "With --across-gaps both sides are exported, and this is listed
 
 @dataclass(frozen=True, slots=True)
 class ExportPiece:
-    """[start, stop) of a file, both between two transactions, that becomes the binlog `name`. repeated: parts of it, in order, that
-    an earlier source's files hold already and that are left out."""
+    """A part [start, stop) of a file, both between two transactions, that becomes the binlog `name`. `repeated` are parts of it, in
+    order, that an earlier source's files already contain and that are left out."""
 
     source: ReadableFile
     start: int
@@ -40,7 +40,7 @@ class ExportPiece:
 
     @property
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """What of it is exported."""
+        """Yield the ranges of it that are exported."""
         at = self.start
         for start, stop in self.repeated:
             if at < start:
@@ -52,9 +52,9 @@ class ExportPiece:
 
 @dataclass(frozen=True, slots=True)
 class ExportSeam:
-    """Where one exported file does not simply lead on to the next. kind: accepted_gap, missing_files, cut_transaction,
-    damaged_end, change_of_source. leads_on: nothing is missing there. before, behind: the places on both sides; text: whole sentences.
-    """
+    """A place where one exported file does not simply lead to the next. `kind` is accepted_gap, missing_files, cut_transaction,
+    damaged_end or change_of_source. With `leads_on` nothing is missing there. `before` and `behind` are the places on both sides;
+    `text` is whole sentences."""
 
     kind: str
     leads_on: bool
@@ -65,7 +65,7 @@ class ExportSeam:
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """Pieces in the order in which they are applied, and the seams between them."""
+    """The pieces in the order in which they are applied, and the seams between them."""
 
     pieces: tuple[ExportPiece, ...]
     seams: tuple[ExportSeam, ...]
@@ -80,7 +80,7 @@ def plan_export(
     *,
     across_gaps: bool,
 ) -> ExportPlan:
-    """What lies between two places. across_gaps: also where something is missing between them. Blocking.
+    """Return the plan for the stretch between two places. With `across_gaps` it may cross missing parts. Blocking.
 
     Raises: ExportRefused; CatalogUnreadable; OSError.
     """
@@ -114,7 +114,7 @@ def plan_export(
 
 
 def _is_head(piece: ExportPiece, layer: FileLayer) -> bool:
-    """Whether the piece ends before its file's first transaction. Raises: ExportRefused; OSError."""
+    """Return whether the piece ends before its file's first transaction. Raises: ExportRefused; OSError."""
     source = piece.source
     if piece.start != FIRST_EVENT:
         return False
@@ -125,7 +125,7 @@ def _is_head(piece: ExportPiece, layer: FileLayer) -> bool:
             f"The head of {source.name} cannot be read: {error}. Run 'archive verify --deep'."
         ) from error
     except FileNotFoundError:
-        return False  # who reads it tells
+        return False  # Its reader reports it
     return piece.stop <= head.end
 
 
@@ -186,7 +186,7 @@ def _origin(path: Path) -> Origin | None:
 
 
 def _up_to_fork(pieces: list[ExportPiece], number: int, fork: Position) -> list[ExportPiece]:
-    """Without what the source has lost: the transactions behind the gap do not follow it. Raises: ExportRefused."""
+    """Return the pieces without what the source has lost: the transactions after the gap do not follow it. Raises: ExportRefused."""
     generation = pieces[number].source.generation
     found = []
     for at, piece in enumerate(pieces):
@@ -225,7 +225,8 @@ def _without_repeated(
 
 
 def _named(pieces: list[ExportPiece]) -> tuple[ExportPiece, ...]:
-    """The source's names, where a shell sorts them in the order of the pieces; else with what puts them in it in front."""
+    """Return pieces with the source's names if a shell sorts them in the order of the pieces; else with prefixes that give this
+    order."""
     names = [piece.name for piece in pieces]
     if len({piece.source.generation for piece in pieces}) > 1:
         names = [f"g{piece.source.generation:04d}.{piece.name}" for piece in pieces]

@@ -1,4 +1,4 @@
-"""What an export wrote, in numbers, and the transactions at both of its ends."""
+"""The totals of what an export wrote, and the transactions at both of its ends."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,12 +21,13 @@ WHOLE_STATEMENTS: Final = frozenset(
         EventType.DELETE_FILE,
     }
 )
-"""What is a transaction where it stands alone."""
+"""An event of these types outside of a transaction is a transaction of its own."""
 
 
 @dataclass(slots=True)
 class ExportedTransaction:
-    """Its range [start, end) in the archive's file. timestamp: of its first event, s. head: that event, with its header."""
+    """A transaction's range [start, end) in the archive's file. `timestamp` is that of its first event, in seconds; `head` is that
+    event, with its header."""
 
     file: str
     generation: int
@@ -37,7 +38,7 @@ class ExportedTransaction:
 
     @property
     def gtid(self) -> str | None:
-        """As servers write it; None: it has none."""
+        """The GTID as servers write it; None if it has none."""
         kind, body, server_id = self.head[4], self.head[HEADER_SIZE:], int.from_bytes(self.head[5:9], "little")
         try:
             if kind == EventType.GTID:
@@ -54,7 +55,7 @@ class ExportedTransaction:
 
 @dataclass(slots=True)
 class ExportTally:
-    """Counts transactions as they pass. left_out: those in which the table filter kept nothing."""
+    """A count of the transactions that pass. `left_out` are those of which the table filter kept nothing."""
 
     transactions: int = 0
     left_out: int = 0
@@ -62,7 +63,7 @@ class ExportTally:
     last: ExportedTransaction | None = None
 
     def take(self, transaction: ExportedTransaction) -> None:
-        """One that was written."""
+        """Count one that was written."""
         self.transactions += 1
         if self.first is None:
             self.first = transaction

@@ -1,4 +1,4 @@
-"""Writes an export: each piece of the plan becomes a binlog, read through the kernel, which checks what is written."""
+"""The writer of an export: each piece of the plan becomes a binlog, read through the kernel, which checks what is written."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ _BUFFER_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A binlog of the export. shift: what to add to a position of the source to get the file's, for those of its first range; None:
-    it differs from place to place. executed: what its head says was executed before, where it was written anew."""
+    """A binlog of the export. `shift` is what to add to a position of the source to get the file's, for those of its first range; None
+    if it differs from place to place. `executed` is what its head says was executed before, if the head was rewritten."""
 
     piece: ExportPiece
     size: int
@@ -41,9 +41,8 @@ def write_export(
     layer: FileLayer,
     on_progress: Callable[[int], None] | None = None,
 ) -> Sequence[WrittenFile]:
-    """Writes the pieces into `directory`, synced. Blocking; memory is a few megabytes, with a filter also the places of one
-    transaction's events. Raises: ExportDamaged; OSError.
-    """
+    """Write the pieces into `directory`, synced. Blocking; it uses a few megabytes of memory, with a filter also the places of one
+    transaction's events. Raises: ExportDamaged; OSError."""
     written = []
     for piece in plan.pieces:
         try:
@@ -96,7 +95,7 @@ def _write_piece(
 
 
 def _compare_blocks(piece: ExportPiece, layer: FileLayer) -> None:
-    """Of a file whose events have no checksums. Raises: ExportDamaged; OSError."""
+    """Compare the blocks of a file whose events have no checksums. Raises: ExportDamaged; OSError."""
     path = piece.source.path
     if not any(place.exists() for place in sum_paths(path)):
         return
@@ -122,7 +121,7 @@ class _Output:
         self._size = 0
 
     def write(self, data: memoryview) -> None:
-        """Adds `data`."""
+        """Add `data`."""
         self._buffer += data
         if len(self._buffer) >= _BUFFER_BYTES:
             self._flush()
@@ -133,7 +132,7 @@ class _Output:
         self._buffer.clear()
 
     def finish(self) -> None:
-        """All of it is on the disk behind this."""
+        """Write the rest; all of it is on the disk when this returns."""
         if self._buffer:
             self._flush()
         self._layer.sync_data(self._fd)

@@ -1,4 +1,4 @@
-"""What the table filter kept, left out and could not decide: all is counted, the first of each kind are listed."""
+"""The decisions of the table filter: all kept, left-out and undecided statements are counted, the first of each kind are listed."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ _MOST_TABLES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ListedStatement:
-    """A statement and the file that it stands in."""
+    """A statement and the file that contains it."""
 
     file: str
     generation: int
@@ -21,8 +21,8 @@ class ListedStatement:
 
 @dataclass(slots=True)
 class FilterReport:
-    """Over all files. counts: statements by (fate, decided); rows_kept, rows_left_out: events with rows; tables: that rows were
-    seen of, at most 10,000."""
+    """The totals over all files. `counts` has statements by (fate, decided); `rows_kept` and `rows_left_out` count events with rows;
+    `tables` are those with seen rows, at most 10,000."""
 
     counts: Counter[tuple[str, bool]] = field(default_factory=Counter)
     listed: list[ListedStatement] = field(default_factory=list)
@@ -31,7 +31,7 @@ class FilterReport:
     rows_left_out: int = 0
 
     def take(self, file: str, generation: int, transaction: FilteredTransaction) -> None:
-        """One transaction."""
+        """Count one transaction."""
         self.rows_kept += transaction.rows_kept
         self.rows_left_out += transaction.rows_left_out
         if transaction.tables and len(self.tables) < _MOST_TABLES:
@@ -43,5 +43,5 @@ class FilterReport:
                 self.listed.append(ListedStatement(file, generation, statement))
 
     def count(self, fate: str, *, decided: bool) -> int:
-        """How many statements had this fate."""
+        """Return how many statements had this fate."""
         return self.counts[str(fate), decided]

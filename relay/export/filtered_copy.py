@@ -1,4 +1,4 @@
-"""The transactions of a stretch of a file that change chosen tables, in their new place, with nothing but these changes."""
+"""The transactions of a stretch of a file that change chosen tables, in their new place, with only these changes."""
 
 import struct
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _NONE: Final = 255
 
 @dataclass(slots=True)
 class TableFilter:
-    """What a filtered export keeps from file to file. keeps_undecided: statements about which nothing can be told stay."""
+    """The filter that a filtered export keeps from file to file. With `keeps_undecided` statements that cannot be decided stay."""
 
     choice: TableChoice
     keeps_undecided: bool
@@ -41,7 +41,7 @@ class TableFilter:
 
 
 class FilteredCopy:
-    """Reads ranges of one file through the kernel, which checks every event, and writes what stays of each transaction."""
+    """A reader of ranges of one file through the kernel, which checks every event; it writes the kept part of each transaction."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class FilteredCopy:
         self._about: ExportedTransaction | None = None
 
     def copy(self, start: int, stop: int) -> None:
-        """[start, stop), both between two transactions. Raises: Broken; OSError."""
+        """Copy [start, stop), both between two transactions. Raises: Broken; OSError."""
         for run in self._reader.runs(start, stop):
             self._take(run)
         unfinished = self._reader.unfinished
@@ -84,7 +84,7 @@ class FilteredCopy:
             is_open = bool(info & INFO_OPEN)
             if self._open is None:
                 if not is_open and kind not in WHOLE_STATEMENTS and kind != EventType.TRANSACTION_PAYLOAD:
-                    # Between transactions: of no table.
+                    # It is between transactions and concerns no table.
                     self._copy(KeptEvent(offset, size))
                     continue
                 self._open = self._begin()
@@ -135,7 +135,7 @@ class FilteredCopy:
                 self._moved.go_on(piece)
 
     def _make(self, data: bytes) -> None:
-        """An event that does not stand in the archive like this; `data` is without a checksum."""
+        """Write an event that the archive does not contain in this form; `data` is without a checksum."""
         size = len(data) + self._format.checksum_bytes
         event = bytearray(data) + bytes(self._format.checksum_bytes)
         struct.pack_into("<I", event, EVENT_SIZE_AT, size)
@@ -144,7 +144,7 @@ class FilteredCopy:
 
 
 def unpacked_events(body: bytes) -> list[bytes]:
-    """The events in the body of a Transaction_payload, without checksums. Raises: ProtocolError."""
+    """Return the events in the body of a Transaction_payload, without checksums. Raises: ProtocolError."""
     head = decode_transaction_payload(body)
     if head.uncompressed_bytes > _MOST_UNPACKED_BYTES:
         raise Malformed(

@@ -1,4 +1,4 @@
-"""One transaction as the table filter sees it: which of its events stay, and what it cannot decide."""
+"""One transaction as the table filter sees it: which of its events stay, and what cannot be decided."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ _SEEDS: Final = frozenset((EventType.INTVAR, EventType.RAND, EventType.USER_VAR)
 _ABOUT_NEXT: Final = frozenset((EventType.ROWS_QUERY, EventType.ANNOTATE_ROWS))
 _GTIDS: Final = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID))
 _FRAME: Final = frozenset((*_GTIDS, EventType.XID, EventType.XA_PREPARE))
-"""What stays where something of the transaction stays."""
+"""These events stay if any part of the transaction stays."""
 _LOAD_PARTS: Final = frozenset((EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.CREATE_FILE))
 _LOADS: Final = frozenset(
     (EventType.EXECUTE_LOAD_QUERY, EventType.LOAD, EventType.NEW_LOAD, EventType.EXEC_LOAD, EventType.DELETE_FILE)
@@ -43,12 +43,12 @@ _BETWEEN: Final = frozenset(
         EventType.TRANSACTION_CONTEXT,
     )
 )
-"""Of no transaction's content, or so grave that it stays."""
+"""These belong to no transaction's content, or are so important that they stay."""
 _SHOWN_CHARACTERS: Final = 200
 
 
 class Fate(StrEnum):
-    """What became of a statement."""
+    """The decision on a statement."""
 
     KEPT = "kept"
     LEFT_OUT = "left out"
@@ -57,7 +57,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FilteredStatement:
-    """A statement or another event that is not rows. decided: by the tables that it names; else by the rule for such."""
+    """A statement or another event that is not rows. With `decided` its tables decided it, otherwise the rule for undecided ones."""
 
     offset: int
     fate: Fate
@@ -67,9 +67,9 @@ class FilteredStatement:
 
 @dataclass(frozen=True, slots=True)
 class SeenEvent:
-    """An event of the archive. data: from its header on, without its checksum; of a large one the first 70,000 bytes.
+    """An event of the archive. `data` starts with its header and has no checksum; of a large one it is the first 70,000 bytes.
 
-    whole: reads all of it, without its checksum; for events that must be opened.
+    `whole` reads all of it, without its checksum; for events that must be opened.
     """
 
     offset: int
@@ -79,19 +79,19 @@ class SeenEvent:
 
     @property
     def type(self) -> int:
-        """Its code."""
+        """The type code."""
         return self.data[TYPE_AT]
 
     @property
     def body(self) -> bytes:
-        """Behind the header."""
+        """The bytes after the header."""
         return self.data[HEADER_SIZE:]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptEvent:
-    """An event that stays. data: what it is in place of its own bytes, without a checksum; None: these. ends_statement: it must
-    say that it is the last of its statement, at `flags_at` behind the header."""
+    """An event that stays. `data` replaces its own bytes, without a checksum (None: they stay). With `ends_statement` it must say that
+    it is the last of its statement, in the flags at `flags_at` after the header."""
 
     offset: int
     size: int
@@ -102,16 +102,16 @@ class KeptEvent:
 
 @dataclass(slots=True)
 class XaStatements:
-    """Prepared transactions that were left out: what ends them is left out too."""
+    """The prepared transactions that were left out: the statements that end them are left out too."""
 
     left_out: set[bytes] = field(default_factory=set)
 
 
 class FilteredTransaction:
-    """Takes the events of one transaction in order; then `kept` are those that stay, none: it is left out.
+    """A filter of the events of one transaction, taken in order; then `kept` are those that stay. If there are none, it is left out.
 
-    keeps_undecided: what becomes of statements about which nothing can be told. payload: opens a Transaction_payload: its
-    events, without checksums. Raises: ProtocolError from `take`, for events that cannot be read.
+    `keeps_undecided` decides on undecidable statements. `payload` opens a Transaction_payload and returns its events, without
+    checksums. `take` raises ProtocolError for events that cannot be read.
     """
 
     def __init__(
@@ -130,29 +130,29 @@ class FilteredTransaction:
         self._keeps_undecided = keeps_undecided
         self.statements: list[FilteredStatement] = []
         self.tables: set[tuple[str, str]] = set()
-        """All that it changes rows of, as far as it was looked at."""
+        """The tables whose rows it changes, as far as it was examined."""
         self.rows_kept = self.rows_left_out = 0
-        """Events with rows."""
+        """The number of events with rows."""
         self._events: list[KeptEvent] = []
         self._frame: list[int] = []
-        """Which of `_events` are of the frame."""
+        """The indices in `_events` of the frame."""
         self._wanted: dict[int, bool] = {}
         self._waiting: list[KeptEvent] = []
-        """Seeds and texts: they go with what follows."""
+        """Seeds and texts, which are kept or dropped with what follows."""
         self._last_rows = -1
-        """Which of `_events` is the statement's newest one with rows; -1: none stays."""
+        """The index in `_events` of the statement's newest event with rows; -1 if none stays."""
         self._bytes = 0
         self._has_content = False
         self._prepared: bytes | None = None
         self._is_over = False
-        """XA in one phase: no other transaction ends it."""
+        """True for XA in one phase, which no other transaction ends."""
 
     # --- what stays ------------------------------------------------------------------------------------------------------
 
     def kept(self) -> list[KeptEvent]:
-        """Once all of it was taken."""
+        """Return the events that stay, once all were taken."""
         if self._prepared is not None:
-            # The same name may be taken again by another transaction, whose end must stay.
+            # The same name may be reused by another transaction, whose end must stay.
             if self._has_content or self._is_over:
                 self._xa.left_out.discard(self._prepared)
             else:
@@ -166,7 +166,7 @@ class FilteredTransaction:
         return events
 
     def _with_length(self, head: KeptEvent) -> KeptEvent:
-        """MySQL's GTID event says how long its transaction is."""
+        """Return the head with a correct length: MySQL's GTID event contains the length of its transaction."""
         assert head.data is not None
         trailer = self._format.checksum_bytes
         header, body = head.data[:HEADER_SIZE], head.data[HEADER_SIZE:]
@@ -194,7 +194,7 @@ class FilteredTransaction:
     # --- what comes ------------------------------------------------------------------------------------------------------
 
     def take(self, event: SeenEvent) -> None:
-        """The next one."""
+        """Take the next one."""
         kind = event.type
         if kind in ROWS_EVENTS:
             self._rows(event)
@@ -208,9 +208,9 @@ class FilteredTransaction:
             if kind == EventType.XA_PREPARE:
                 prepare = decode_xa_prepare(event.body)
                 self._is_over = prepare.one_phase
-                # MariaDB says who it is nowhere else.
+                # MariaDB names the XID nowhere else.
                 self._prepared = self._prepared or str(prepare.xid).encode()
-            # Of a head the bytes are kept at hand: it may have to say another length.
+            # The bytes of a head are kept at hand: it may need another length.
             data = event.data if kind in _GTIDS and kind != EventType.MARIADB_GTID else None
             self._events.append(KeptEvent(event.offset, event.size, data))
         elif kind in _BETWEEN:
@@ -219,7 +219,7 @@ class FilteredTransaction:
         elif kind == EventType.TRANSACTION_PAYLOAD:
             self._take_payload(event)
         elif kind in _LOAD_PARTS:
-            # Their statement, which comes behind them, tells.
+            # Their statement, which follows them, decides.
             self._other(event, None)
         elif kind in _LOADS:
             self._other(event, self._load_text(event))
@@ -233,7 +233,7 @@ class FilteredTransaction:
         self._has_content = True
 
     def _other(self, event: SeenEvent, text: str | None) -> None:
-        """Something that no table can be told of. text: what to list; None: nothing."""
+        """Take something whose tables are unknown. `text` is listed, unless it is None."""
         if text is not None:
             self._list(event.offset, None, text)
         if self._keeps_undecided:
@@ -262,7 +262,7 @@ class FilteredTransaction:
     def _rows(self, event: SeenEvent) -> None:
         rows = decode_rows_event(event.body, event.type, self._format)
         wanted = self._wanted.get(rows.table_id)
-        # One without rows only ends a statement: it is of no table.
+        # One without rows only ends a statement: it concerns no table.
         if wanted or (wanted is None and self._last_rows >= 0):
             flags_at = table_id_bytes(self._format.post_header_length(event.type))
             self._last_rows = len(self._events)
@@ -299,7 +299,7 @@ class FilteredTransaction:
             self._waiting.clear()
 
     def _is_part(self, event: SeenEvent, text: bytes) -> bool:
-        """Whether the statement belongs to the transaction's frame; then it was taken."""
+        """Return whether the statement belongs to the transaction's frame; if so, it was taken."""
         found = control_of(text, self._format.server_version)
         if found is None:
             return False
@@ -325,7 +325,7 @@ class FilteredTransaction:
     # --- compressed transactions -----------------------------------------------------------------------------------------
 
     def _take_payload(self, event: SeenEvent) -> None:
-        """All of it stays, or none, or what stays of it as events of their own."""
+        """Keep all of it, none, or the kept part of it as separate events."""
         inside = FilteredTransaction(
             self._choice, self._uncompressed, self._xa, self._payload, keeps_undecided=self._keeps_undecided
         )
@@ -352,5 +352,5 @@ class FilteredTransaction:
 
     @property
     def _uncompressed(self) -> FormatDescription:
-        """Inside of a compressed transaction no event has a checksum."""
+        """Return the format inside a compressed transaction, where no event has a checksum."""
         return replace(self._format, checksum=0)

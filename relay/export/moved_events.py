@@ -1,4 +1,4 @@
-"""Events in another place of another file: their end positions and checksums made right, the relay's markers taken off."""
+"""Events in another place of another file, with corrected end positions and checksums, and without the relay's markers."""
 
 import struct
 import zlib
@@ -15,9 +15,10 @@ _KEPT: Final = 0xFFFF & ~_MARKERS
 
 
 class MovedEvents:
-    """Takes events one after the other, whole or in parts, and gives their bytes as they stand from `position` on in the new file.
+    """A converter that takes consecutive events, whole or in parts, and gives their bytes as they are from `position` on in the new
+    file.
 
-    What is given to it was checked: it makes a checksum for whatever it is given. `write` gets the bytes, good until it returns.
+    Its input must be checked: it makes a checksum for whatever it is given. `write` gets the bytes, valid until it returns.
     """
 
     def __init__(self, position: int, *, checksum: bool, write: Callable[[memoryview], object]) -> None:
@@ -25,21 +26,21 @@ class MovedEvents:
         self._write = write
         self._trailer = CHECKSUM_SIZE if checksum else 0
         self._left = 0
-        """Bytes that are still to come of the event that was begun."""
+        """The number of bytes that are still expected of the current event."""
         self._crc = 0
         self._sum = b""
 
     @property
     def left(self) -> int:
-        """Bytes that are still to come of the event that was begun."""
+        """The number of bytes that are still expected of the current event."""
         return self._left
 
     def begin(self, view: memoryview, offset: int, size: int) -> None:
-        """An event of `size` bytes that stood at `offset`; `view` has its head at least, and is changed."""
+        """Begin an event of `size` bytes that was at `offset`; `view` has at least its head, and is changed."""
         (end,) = _U32.unpack_from(view, LOG_POS.start)
         (flags,) = _U16.unpack_from(view, FLAGS.start)
         here = self.position
-        # Servers before 5.6 write other things into it inside of transactions, and 0 means none.
+        # Servers before 5.6 write other values into it inside transactions, and 0 means none.
         moved = end and here != offset and end == (offset + size) & U32_MAX
         if moved:
             _U32.pack_into(view, LOG_POS.start, (here + size) & U32_MAX)
@@ -49,7 +50,7 @@ class MovedEvents:
         self._left = size
         self._sum = b""
         if len(view) == size:
-            # Most events: in one go.
+            # Most events are written at once.
             if self._trailer:
                 _U32.pack_into(view, size - CHECKSUM_SIZE, zlib.crc32(view[: size - CHECKSUM_SIZE]))
             self._left = 0
@@ -59,7 +60,7 @@ class MovedEvents:
         self.go_on(view)
 
     def go_on(self, view: memoryview) -> None:
-        """More of the event that was begun; `view` is changed."""
+        """Continue the current event; `view` is changed."""
         covered = max(0, min(len(view), self._left - self._trailer))
         if covered:
             self._crc = zlib.crc32(view[:covered], self._crc)

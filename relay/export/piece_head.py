@@ -1,4 +1,4 @@
-"""What an exported binlog begins with: the source's format description, and what was executed before its first transaction."""
+"""The head of an exported binlog: the source's format description, and what was executed before its first transaction."""
 
 import struct
 import zlib
@@ -28,8 +28,8 @@ _MARKERS = 0x3C00
 
 @dataclass(frozen=True, slots=True)
 class PieceHead:
-    """`data`: the exported file's first bytes; the events from `start` of the source's file on follow. executed: what `data` says
-    was executed before; None: it says nothing."""
+    """The head. `data` are the exported file's first bytes; the events from `start` of the source's file on follow. `executed` is what
+    `data` says was executed before; None if it says nothing."""
 
     data: bytes
     start: int
@@ -39,7 +39,7 @@ class PieceHead:
 
 
 def piece_head(piece: ExportPiece, stored: StoredFile, layer: FileLayer) -> PieceHead:
-    """Blocking. Raises: ExportDamaged; OSError."""
+    """Return the head of a piece. Blocking. Raises: ExportDamaged; OSError."""
     file = piece.source.file
     try:
         snapshot = FileSnapshot(
@@ -62,7 +62,7 @@ def piece_head(piece: ExportPiece, stored: StoredFile, layer: FileLayer) -> Piec
 
 @dataclass(frozen=True, slots=True)
 class _ToldExecuted:
-    """The event at the source's head that says what was executed."""
+    """The event in the source's head that says what was executed."""
 
     fields: EventFields
     body: bytes
@@ -71,7 +71,7 @@ class _ToldExecuted:
 def _executed(
     piece: ExportPiece, stored: StoredFile, described: FormatDescription, head_end: int
 ) -> tuple[GtidValue | None, _ToldExecuted | None]:
-    """What was executed before the piece, and how the file's head tells. Raises: Malformed; OSError."""
+    """Return what was executed before the piece, and the event of the file's head that says so. Raises: Malformed; OSError."""
     told = None
     for at, fields in event_headers(stored, FIRST_EVENT, head_end):
         if fields.type in _TELLS:
@@ -87,7 +87,7 @@ def _executed(
 
 
 def _told_again(executed: GtidValue, told: _ToldExecuted, at: int, described: FormatDescription) -> bytes:
-    """The same event with what was executed later."""
+    """Return the same event with what was executed later."""
     if isinstance(executed, GtidSet):
         # A server that ever saw a tag writes the second format from then on.
         body = encode_gtid_set(executed, tagged=told.body[_TAGGED_AT : _TAGGED_AT + 1] == b"\1")

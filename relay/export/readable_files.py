@@ -1,4 +1,4 @@
-"""Which files an export may read, oldest first over all generations, and up to where each holds whole transactions."""
+"""The files that an export may read, oldest first over all generations, and up to where each contains whole transactions."""
 
 import contextlib
 from collections.abc import Sequence
@@ -17,9 +17,10 @@ from relay.binlog_file.broken import Broken
 
 @dataclass(frozen=True, slots=True)
 class ReadableFile:
-    """An archived file. `stop`: end of its last whole transaction; `size`: of its bytes, behind which nothing is looked at.
+    """An archived file. `stop` is the end of its last whole transaction; `size` is the number of its bytes, after which nothing is
+    read.
 
-    The two differ where the source's crash cut the last transaction, and in the file that grows.
+    The two differ if the source's crash cut the last transaction, and in the file that grows.
     """
 
     generation: int
@@ -30,12 +31,12 @@ class ReadableFile:
 
     @property
     def name(self) -> str:
-        """As the source calls it."""
+        """The name that the source gave it."""
         return self.file.name
 
 
 def readable_files(directory: Path, layer: FileLayer) -> list[ReadableFile]:
-    """All of the archive in `directory`, or of a view. Works beside a running relay. Blocking.
+    """Return all files of the archive in `directory`, or of a view. It works beside a running relay. Blocking.
 
     Raises: CatalogUnreadable; OSError.
     """
@@ -45,7 +46,7 @@ def readable_files(directory: Path, layer: FileLayer) -> list[ReadableFile]:
             place = path / file.name
             size, stop = file.end, file.end
             if not file.sealed:
-                # Its end is put into the catalog once a second.
+                # Its end is written to the catalog once a second.
                 with contextlib.suppress(FileNotFoundError):
                     size = max(file.end, layer.size_of(place))
             if not file.sealed or file.cut:
@@ -63,7 +64,7 @@ def _files(directory: Path) -> Sequence[ArchivedFile]:
 
 
 def whole_end(layer: FileLayer, path: Path, size: int) -> int:
-    """Where the last whole transaction ends that stands before `size`. Blocking. Raises: OSError."""
+    """Return the end of the last whole transaction before `size`. Blocking. Raises: OSError."""
     start = FIRST_EVENT
     with contextlib.suppress(OSError, IndexError):
         fd = layer.open_read(index_path(path))

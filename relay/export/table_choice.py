@@ -1,10 +1,10 @@
-"""Which tables an export is of, and what can be said of a statement: that it is about one of them, about none, or neither."""
+"""The choice of an export's tables, and the decision whether a statement concerns one of them, none, or is undecidable."""
 
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.sql.kind import Purpose, kind_of
+from protocol.sql.statements.statement_names import defined_names
 from relay.export.export_errors import ExportRefused
 
 _SCHEMA_WORDS: Final = frozenset(("database", "schema"))
@@ -13,13 +13,14 @@ _ALL: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class TableChoice:
-    """Tables by (schema, name); a name "*" stands for all of the schema. As servers write them, with their case."""
+    """Tables by (schema, name); the name "*" means all tables of the schema. They are written as servers write them, with their
+    case."""
 
     tables: frozenset[tuple[str, str]]
 
     @classmethod
     def from_texts(cls, texts: tuple[str, ...]) -> "TableChoice":
-        """From shop.orders, shop.* and several of them with commas. Raises: ExportRefused."""
+        """Parse shop.orders, shop.* and several of them with commas. Raises: ExportRefused."""
         found = set()
         for text in texts:
             for part in text.split(","):
@@ -36,13 +37,13 @@ class TableChoice:
         return cls(frozenset(found))
 
     def wants(self, schema: str, table: str) -> bool:
-        """Whether rows of this table are exported."""
+        """Return whether rows of this table are exported."""
         return (schema, table) in self.tables or (schema, _ALL) in self.tables
 
     def is_about(self, default_schema: str, text: bytes, sql_mode: int, server_version: str) -> bool | None:
-        """Whether a statement defines or empties one of the tables, by the words in it; None: that cannot be told.
+        """Return whether a statement defines or empties one of the tables, by its words; None if that is unknown.
 
-        Too much is taken for being about one rather than too little: a statement that names one of them beside others is.
+        In doubt a statement counts as concerning one: a statement that names one of them beside others does.
         """
         kind = kind_of(text, server_version)
         if kind.purpose is Purpose.UNSURE or not kind.may_commit:

@@ -15,7 +15,7 @@ _HEAD_BYTES: Final = 200
 
 
 class WholeCopy:
-    """Copies ranges of one file through the kernel, which checks every event."""
+    """A copier of ranges of one file through the kernel, which checks every event."""
 
     def __init__(
         self, source: ReadableFile, stored: StoredFile, format_event: bytes, moved: MovedEvents, tally: ExportTally
@@ -26,10 +26,10 @@ class WholeCopy:
         self._tally = tally
         self._open: ExportedTransaction | None = None
         self._unended: ExportedTransaction | None = None
-        """One whose last event is not all here."""
+        """The transaction whose last event is not complete yet."""
 
     def copy(self, start: int, stop: int) -> None:
-        """[start, stop), both between two transactions. Raises: Broken; OSError."""
+        """Copy [start, stop), both between two transactions. Raises: Broken; OSError."""
         for run in self._reader.runs(start, stop):
             self._take(run)
         unfinished = self._reader.unfinished

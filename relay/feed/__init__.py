@@ -1,1 +1,1 @@
-"""Tables kept current, and their changes, in Delta and Iceberg, out of the archive."""
+"""Delta and Iceberg tables that the feed keeps current from the archive, with their changes."""

@@ -1,4 +1,5 @@
-"""The archive between two places: transactions, statements and changed rows as Arrow tables, and what tables were there."""
+"""A reader of the archive between two places: transactions, statements and changed rows as Arrow tables, and the tables that existed
+there."""
 
 import json
 import os
@@ -48,7 +49,7 @@ _IMAGES: Final = ("before", "after")
 
 @dataclass(frozen=True, slots=True)
 class RowParts:
-    """What rows have: images as JSON; and each value in a column of its own (`arrow.read_values`), where that can be had."""
+    """The parts of rows that are read: images as JSON, and each value in its own column (`arrow.read_values`) where possible."""
 
     images: bool = True
     values: bool = False
@@ -59,39 +60,40 @@ IMAGES: Final = RowParts()
 
 @dataclass(frozen=True, slots=True)
 class StoredBinlog:
-    """What a binlog takes where it lies, packed or not. `begun`: by its first event; None: nobody looked, or it does not say."""
+    """The bytes that a binlog takes where it is stored, packed or not, and the time of its first event (None: not read, or not
+    recorded)."""
 
     bytes: int
     begun: datetime | None
 
 
 class ArchiveReading:
-    """One archive. Blocking."""
+    """A reader of one archive. Its methods block."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._store = store_of(path)
         self._files: dict[tuple[int, int], tuple[str, str]] = {}
-        """(generation, number) -> (name as levels have it, path)."""
+        """This maps (generation, number) to (name as levels have it, path)."""
         self._versions: dict[str, str] = {}
         self._schema: tuple[str, int | None, RecordedSchema] | None = None
 
     def oldest(self) -> FeedOffset:
-        """The first place that is there."""
+        """Return the first place that the archive contains."""
         return FeedOffset.of_text(arrow.oldest(self.path))
 
     def newest(self, start: FeedOffset | None = None, max_bytes: int | None = None) -> FeedOffset:
-        """The end of the last whole transaction, or as much behind `start` as that lets."""
+        """Return the end of the last whole transaction, or of the last one within `max_bytes` after `start`."""
         if start is None:
             return FeedOffset.of_text(arrow.newest(self.path))
         return FeedOffset.of_text(arrow.newest(self.path, self.text(start), max_bytes=max_bytes))
 
     def text(self, place: FeedOffset) -> str:
-        """FILE:POSITION. Raises: FeedStop where the file is gone."""
+        """Return FILE:POSITION. Raises: FeedStop if the file is missing."""
         return f"{self._file(place)[0]}:{place.position}"
 
     def told(self, place: FeedOffset) -> str:
-        """FILE:POSITION for a message, also where the file is gone."""
+        """Return FILE:POSITION for a message, also if the file is missing."""
         try:
             return self.text(place)
         except FeedStop:
@@ -120,7 +122,7 @@ class ArchiveReading:
         return found
 
     def bytes_between(self, start: FeedOffset, end: FeedOffset) -> int:
-        """How many bytes of binlog are between two places, as far as their files are there."""
+        """Return how many bytes of binlog are between two places, as far as their files exist."""
         self.text(end)
         total = 0
         for (generation, number), (_name, path) in self._files.items():
@@ -132,7 +134,8 @@ class ArchiveReading:
         return total
 
     def stored(self, since: datetime) -> list[StoredBinlog]:
-        """The binlogs, oldest first. When they were begun is looked at from the newest back to the first that was before `since`."""
+        """Return the binlogs, oldest first. Their first events are read from the newest back to the first binlog that began before
+        `since`."""
         self.text(self.newest())
         found: list[StoredBinlog] = []
         asked = True
@@ -143,14 +146,14 @@ class ArchiveReading:
         return found[::-1]
 
     def begun(self, place: FeedOffset) -> datetime | None:
-        """When the binlog of a place was begun, by its first event; None: it does not say so, or is not there."""
+        """Return the time of the first event of a place's binlog; None if it is not recorded or the file is missing."""
         try:
             return self._begun(self._file(place)[1])
         except FeedStop:
             return None
 
     def server_id(self, place: FeedOffset) -> int | None:
-        """Of the server that wrote the binlog of a place; None: it does not say so."""
+        """Return the id of the server that wrote the binlog of a place; None if it is not recorded."""
         path = self._file(place)[1]
         return read_head(self._store, SeriesFile(path, path)).server_id
 
@@ -158,14 +161,14 @@ class ArchiveReading:
         return read_head(self._store, SeriesFile(path, path)).begun
 
     def _stored_bytes(self, path: str) -> int:
-        """Of a file on this machine what it takes there, nothing where only a bucket has it; of one behind a URL its size."""
+        """Return the bytes that a local file takes on this machine (0 if only a bucket has it), or the size of a file at a URL."""
         if "://" in path:
             return self._size(path)
         there = [path + suffix for suffix in ("", *PACKED_SUFFIXES) if os.path.exists(path + suffix)]
         return sum(os.path.getsize(one) for one in there)
 
     def stretches_before(self, upto: FeedOffset) -> Iterator[tuple[FeedOffset, FeedOffset]]:
-        """The files up to a place, the newest first: where each begins, and where the next one does, or the place."""
+        """Yield the files up to a place, the newest first: the start of each, and the start of the next one, or the place."""
         self.text(upto)
         end = upto
         for key in sorted(self._files, reverse=True):
@@ -175,7 +178,7 @@ class ArchiveReading:
                 end = start
 
     def gaps(self, start: FeedOffset, end: FeedOffset) -> list[tuple[FeedOffset, str]]:
-        """Where in (start, end] binlogs are missing: the place behind each gap, and what is known of it."""
+        """Return the gaps in (start, end] where binlogs are missing: the place after each gap, and what is known of it."""
         self.text(end)
         found = []
         for (before, (name, _path)), (after, (file, path)) in pairwise(self._files.items()):
@@ -189,7 +192,7 @@ class ArchiveReading:
         return found
 
     def _has_gap(self, path: str) -> bool:
-        """Whether a generation whose first file this is begins behind a gap that somebody accepted."""
+        """Return whether a generation whose first file this is begins after a gap that the operator accepted."""
         record = self._store.join(path.rpartition("/")[0] or ".", GAP_NAME)
         if not self._store.is_file(record):
             return False
@@ -210,16 +213,18 @@ class ArchiveReading:
             reader.close()
 
     def transactions(self, start: FeedOffset, end: FeedOffset) -> pa.Table:
-        """The transactions in [start, end)."""
+        """Return the transactions in [start, end)."""
         return self._read("transactions", TRANSACTION_COLUMNS, start, end)
 
     def changed_tables(self, start: FeedOffset, end: FeedOffset) -> frozenset[TableName]:
-        """The tables with changed rows in [start, end). Of a name with a dot each reading: some of them are no tables."""
+        """Return the tables with changed rows in [start, end). A name with a dot gives each of its readings, some of which are no
+        tables."""
         names = pc.unique(pc.list_flatten(self._read("transactions", ("tables",), start, end).column("tables")))
         return frozenset(key for one in names.to_pylist() for key in readings(one))
 
     def in_one_phase(self, start: FeedOffset, end: FeedOffset) -> frozenset[int]:
-        """The places, as versions, of the transactions in [start, end) that XA COMMIT … ONE PHASE ended: their XA_PREPARE says so."""
+        """Return the places, as versions, of the transactions in [start, end) that XA COMMIT … ONE PHASE ended, as their XA_PREPARE
+        says."""
         columns = ("file", "position", "transaction", "type_code")
         found = []
         with arrow.read(self.path, "events", columns=columns, start=self.text(start), end=self.text(end)) as reader:
@@ -232,7 +237,7 @@ class ArchiveReading:
         return frozenset(found)
 
     def prepared_tables(self, start: FeedOffset, end: FeedOffset) -> dict[FeedOffset, frozenset[TableName]]:
-        """Where the XA transactions begin that were prepared in [start, end), and the tables that they change."""
+        """Return the starts of the XA transactions that were prepared in [start, end), each with the tables that it changes."""
         found = {}
         with self._reader("transactions", ("file", "start", "tables", "closed_by"), start, end, {}) as reader:
             for batch in reader:
@@ -244,7 +249,8 @@ class ArchiveReading:
         return found
 
     def xa_statements(self, start: FeedOffset, end: FeedOffset) -> list[tuple[FeedOffset, str]]:
-        """The statements in [start, end) that begin, end and commit XA transactions, in order, with where their transactions begin."""
+        """Return the statements in [start, end) that begin, end and commit XA transactions, in order, each with the start of its
+        transaction."""
         found = []
         with self._reader("statements", ("file", "transaction", "statement"), start, end, {}) as reader:
             for batch in reader:
@@ -255,7 +261,7 @@ class ArchiveReading:
         return found
 
     def used_temporary(self, place: FeedOffset) -> bool:
-        """Whether the statement there used a temporary table, or something else of its connection alone."""
+        """Return whether the statement there used a temporary table or something else that only its connection sees."""
         return bool(int.from_bytes(self._bytes(place, HEADER_SIZE)[FLAGS], "little") & OF_ONE_CONNECTION)
 
     def _bytes(self, place: FeedOffset, count: int) -> bytes:
@@ -266,13 +272,13 @@ class ArchiveReading:
             opened.close()
 
     def statements(self, start: FeedOffset, end: FeedOffset) -> pa.Table:
-        """The statements in [start, end)."""
+        """Return the statements in [start, end)."""
         return self._read("statements", STATEMENT_COLUMNS, start, end)
 
     def rows(
         self, start: FeedOffset, end: FeedOffset, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
     ) -> Iterator[pa.Table]:
-        """The changed rows in [start, end), some at a time. `schemas`: of these only."""
+        """Yield the changed rows in [start, end), some at a time; with `schemas`, only those of these schemas."""
         if not wanted.values:
             yield from self._batches(ROW_COLUMNS, start, end, {"schema": list(schemas)} if schemas else {})
             return
@@ -281,18 +287,19 @@ class ArchiveReading:
             yield pa.Table.from_batches([batch])
 
     def rows_of(self, start: FeedOffset, end: FeedOffset, key: TableName) -> Iterator[pa.Table]:
-        """The changed rows of one table in [start, end), some at a time."""
+        """Yield the changed rows of one table in [start, end), some at a time."""
         yield from self._batches(ROW_COLUMNS, start, end, {"schema": [key[0]], "table": [key[1]]})
 
     def row_statements(self, start: FeedOffset, end: FeedOffset, table: str, characters: int) -> Iterator[pa.Table]:
-        """What the changed rows in [start, end) of all tables of a name are, and how their statements begin, some at a time."""
+        """Yield the operations of the changed rows in [start, end) of all tables of a name and the first characters of their
+        statements."""
         columns = ("sequence", "row", "file", "transaction", "operation", "schema", "statement")
         with self._reader("rows", columns, start, end, {"table": [table]}, characters) as reader:
             for batch in reader:
                 yield pa.Table.from_batches([batch])
 
     def changed_rows(self, start: FeedOffset, end: FeedOffset) -> Iterator[pa.Table]:
-        """What all changed rows in [start, end) are, without their values, some at a time."""
+        """Yield the operations of all changed rows in [start, end) without their values, some at a time."""
         yield from self._batches(("file", "transaction", "operation"), start, end, {})
 
     def _batches(
@@ -328,7 +335,7 @@ class ArchiveReading:
         )
 
     def schema(self, file: str, stop: int | None) -> RecordedSchema:
-        """What tables there were in the source that wrote `file`, up to `stop` in it."""
+        """Return the tables that existed in the source that wrote `file`, up to `stop` in it."""
         kept = self._schema
         if kept is not None and kept[:2] == (file, stop) and stop is not None:
             return kept[2]
@@ -339,18 +346,18 @@ class ArchiveReading:
         return found
 
     def table(self, key: TableName, at: FeedOffset, upto: FeedOffset) -> Table | None:
-        """A table for an event at a place; statements are looked for up to `upto`."""
+        """Return a table's definition for an event at a place; statements up to `upto` are considered."""
         if at.generation != upto.generation:
             newest = max(number for generation, number in self._files if generation == at.generation)
             return self.schema(self._files[at.generation, newest][0], None).at(key, (at.number, at.position))
         return self.schema(self._file(upto)[0], upto.position).at(key, (at.number, at.position))
 
     def names_at(self, place: FeedOffset) -> list[TableName]:
-        """The tables of the source that wrote the file of a place, as far as the archive knows of them."""
+        """Return the tables of the source that wrote the file of a place, as far as the archive knows them."""
         return list(self.schema(self._file(place)[0], place.position).names())
 
     def names(self, upto: FeedOffset) -> list[TableName]:
-        """All tables that the archive knows of."""
+        """Return all tables that the archive knows up to a place."""
         self.text(upto)
         found: set[TableName] = set()
         newest = dict(sorted(self._files))
@@ -360,7 +367,7 @@ class ArchiveReading:
         return sorted(found)
 
     def server_version(self, place: FeedOffset) -> str:
-        """The version of the server that wrote the file of a place."""
+        """Return the version of the server that wrote the file of a place."""
         _name, path = self._file(place)
         if path not in self._versions:
             reader = self._store.open(path)

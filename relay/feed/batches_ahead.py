@@ -1,4 +1,4 @@
-"""Batches one after the other: the next one is read while one is applied."""
+"""Consecutive batches: the next one is read while one is applied."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -9,9 +9,9 @@ from relay.feed.rows.feed_place import FeedOffset
 
 
 class BatchesAhead:
-    """What follows a place, batch by batch. `most_bytes`: of binlog in one, but for a transaction that is larger.
+    """The batches after a place, one after the other. One has at most `most_bytes` of binlog, unless a single transaction is larger.
 
-    wanted: of which tables, asked before each batch, in the caller's thread.
+    `wanted` returns the tables to read; it is called before each batch, in the caller's thread.
     """
 
     def __init__(self, reading: ArchiveReading, wanted: Callable[[], WantedTables], most_bytes: int) -> None:
@@ -23,7 +23,8 @@ class BatchesAhead:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="feed-reader")
 
     def next(self, place: FeedOffset, upto: FeedOffset | None) -> FeedBatch | None:
-        """The batch that begins at `place`; None: there is nothing new. `upto`: nothing behind it. Raises: what reading raises."""
+        """Return the batch that begins at `place`, at most up to `upto`; None if there is nothing new. Raises whatever reading
+        raises."""
         pending, self._pending = self._pending, None
         if pending is not None and pending[0] == place and (upto is None or pending[1] <= upto):
             batch = pending[2].result()
@@ -40,11 +41,11 @@ class BatchesAhead:
 
     @property
     def archive_end(self) -> FeedOffset | None:
-        """Where the archive ended when it was looked at last; None: it was not."""
+        """Return the end of the archive when it was last looked at; None if it was not yet."""
         return self._end
 
     def _read_on(self, batch: FeedBatch, upto: FeedOffset | None) -> None:
-        """Begins to read what follows a batch, if it is known that there is more."""
+        """Begin to read the batch after this one, if there is known to be more."""
         last = self._end if upto is None else upto
         if last is None or batch.end >= last:
             return
@@ -55,7 +56,7 @@ class BatchesAhead:
             self._pending = (batch.end, end, self._reader.submit(read_batch, self._reading, batch.end, end, wanted))
 
     def _reach(self, place: FeedOffset, upto: FeedOffset | None) -> FeedOffset:
-        """Where the batch that begins at `place` ends; `place`: nothing is there."""
+        """Return the end of the batch that begins at `place`; `place` itself if nothing follows."""
         if self._end is None or self._end <= place:
             self._end = self._reading.newest()
         last = self._end if upto is None else min(upto, self._end)
@@ -65,7 +66,7 @@ class BatchesAhead:
         return min(last, self._reading.newest(place, self._most_bytes))
 
     def close(self) -> None:
-        """What is being read is thrown away."""
+        """Discard the batch that is being read, and end its thread."""
         pending, self._pending = self._pending, None
         if pending is not None:
             _throw_away(pending[2])
@@ -73,7 +74,7 @@ class BatchesAhead:
 
 
 def _throw_away(pending: Future[FeedBatch]) -> None:
-    """What is read is not read to be applied."""
+    """Cancel a batch that will not be applied, or close it once it is read."""
     if not pending.cancel():
         wait([pending])
         if pending.exception() is None:

@@ -1,4 +1,4 @@
-"""Rows that InnoDB changes by foreign keys, of which no binlog tells: their tables are stale from there."""
+"""Rows that InnoDB changes by foreign keys, which no binlog records: their tables are stale from there."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -15,7 +15,7 @@ from relay.feed.rows.net_changes import literal
 from relay.feed.rows.row_places import AT, with_places
 from relay.feed.sink_table import unseen_at
 from relay.feed.spool.part_rows import PartRows
-from relay.feed.statements.logged_changes import in_lower_case
+from relay.source_tables.names import in_lower_case
 
 _ACTIONS: Final = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 _UNKNOWN: Final = (
@@ -25,7 +25,7 @@ _UNKNOWN: Final = (
 
 
 class _CascadingKey(NamedTuple):
-    """`child` refers to `parent`, so that changes of the parent change it."""
+    """A foreign key by which `child` refers to `parent`, so that changes of the parent change the child."""
 
     child: TableName
     parent: TableName
@@ -39,10 +39,10 @@ def note_cascades(
     fed: Iterable[TableName],
     is_excepted: Callable[[TableName], bool] = lambda _key: False,
 ) -> None:
-    """Adds to the parts of a batch what foreign keys may have changed, over any number of tables, also such that are not fed.
+    """Add to the parts of a batch what foreign keys may have changed, across any number of tables, including those that are not fed.
 
-    `is_excepted`: somebody said that a table has no such keys. Servers from MySQL 9.6 on may log it, as their rows say, but for what
-    statements do that are logged as such. Names are compared in any case.
+    `is_excepted` tells for which tables the operator declared that they have no such keys. Servers from MySQL 9.6 on may log these changes, as their
+    rows say, except for those of statements that are logged as such. Names are compared case-insensitively.
     """
     if not batch.unseen and batch.by_engine is not None and not batch.by_engine:
         return
@@ -82,14 +82,14 @@ def _add_unseen(batch: FeedBatch, key: TableName, place: int, reason: str) -> No
 def _references(
     reading: ArchiveReading, batch: FeedBatch, fed: set[TableName]
 ) -> tuple[list[_CascadingKey], set[TableName]]:
-    """What refers to what, with an action, anywhere in the batch; and the fed tables of which it is not known."""
+    """Return which tables refer to which with an action, anywhere in the batch, and the fed tables of which this is not known."""
     found: dict[_CascadingKey, None] = {}
     unknown: set[TableName] = set()
     recorded = set(reading.names_at(batch.end))
     for key in sorted(fed | recorded):
         states = _states(reading, batch, key)
         part = batch.parts.get(key)
-        # Of one that was dropped long ago there is nothing to know.
+        # Nothing is known of a table that was dropped long ago.
         is_there = key not in recorded or (part is not None and part.rows.num_rows > 0)
         if key in fed and (any(table.foreign_keys is None for table in states) or (is_there and not states)):
             unknown.add(key)
@@ -101,7 +101,7 @@ def _references(
 
 
 def _states(reading: ArchiveReading, batch: FeedBatch, key: TableName) -> list[Table]:
-    """A table as it was in the batch: at its beginning, at its end, and behind each of its definitions."""
+    """Return a table's definitions in the batch: at its beginning, at its end, and after each of its definitions."""
     part = batch.parts.get(key)
     places = (batch.start, batch.end, *((one.end for one in part.definitions) if part is not None else ()))
     found = (reading.table(key, place, batch.end) for place in places)
@@ -109,7 +109,7 @@ def _states(reading: ArchiveReading, batch: FeedBatch, key: TableName) -> list[T
 
 
 class _Changes:
-    """Which rows of a batch were updated and deleted, also of tables that are not fed. What was asked is kept."""
+    """The rows of a batch that were updated and deleted, including those of tables that are not fed. Answers are cached."""
 
     def __init__(self, reading: ArchiveReading, connection: duckdb.DuckDBPyConnection, batch: FeedBatch) -> None:
         self._reading = reading
@@ -119,7 +119,7 @@ class _Changes:
         self._cascades: dict[tuple[TableName, ForeignKey], int | None] = {}
 
     def first(self) -> int | None:
-        """The place of the first transaction that changed or deleted a row of any table; None: there is none."""
+        """Return the place of the first transaction that changed or deleted a row of any table; None if there is none."""
         found = [one.start.version for one in self._batch.unseen if one.may_cascade]
         for rows in self._reading.changed_rows(self._batch.start, self._batch.end) if self._may_be else ():
             changed = rows.filter(pc.is_in(rows.column("operation"), pa.array(["delete", "update"])))
@@ -130,9 +130,9 @@ class _Changes:
         return min(found, default=None)
 
     def first_cascade(self, parent: TableName, key: ForeignKey) -> int | None:
-        """The place of the first transaction whose changes of the parent may have changed what refers to it by `key`."""
+        """Return the place of the first transaction whose changes of the parent may have changed the rows that refer to it by `key`."""
         if (parent, key) not in self._cascades:
-            # A statement is logged as such, and nothing of what it does to the tables that refer to its own.
+            # A statement is logged as such, without its effects on the tables that refer to its own.
             found = [one.start.version for one in self._batch.unseen if one.may_cascade and one.names(parent)]
             if self._may_be:
                 table = self._reading.table(parent, self._batch.end, self._batch.end)
@@ -147,17 +147,17 @@ class _Changes:
 
     @property
     def _may_be(self) -> bool:
-        """Whether there are transactions whose foreign keys the engine carries out."""
+        """Return whether there are transactions whose foreign keys the engine enforces."""
         return self._batch.by_engine is None or bool(self._batch.by_engine)
 
     def _unlogged(self, rows: pa.Table) -> pa.Table:
-        """Rows of those transactions."""
+        """Return the rows of those transactions."""
         if self._batch.by_engine is None:
             return rows
         return rows.filter(pc.is_in(rows.column(AT), pa.array(sorted(self._batch.by_engine), pa.int64())))
 
     def _rows(self, key: TableName) -> list[PartRows]:
-        """Of all tables whose names differ in case alone: a server with lower_case_table_names logs another than its statements say."""
+        """Return the rows of all tables whose names differ only in case: with lower_case_table_names a server logs another name than its statements."""
         folded = in_lower_case(key)
         if folded not in self._parts:
             self._parts[folded] = [
@@ -180,7 +180,7 @@ class _Changes:
 def _first_cascade(
     connection: duckdb.DuckDBPyConnection, rows: pa.Table, foreign: ForeignKey, parent: Table | None
 ) -> int | None:
-    """The place of the first transaction whose changes of the parent may have changed others; None: there is none."""
+    """Return the place of the first transaction whose changes of the parent may have changed other tables; None if there is none."""
     # Rows that cannot be read, or whose columns have no names, may be any change.
     unclear = rows.filter(
         pc.or_(pc.is_valid(rows.column("finding")), pc.equal(pc.fill_null(rows.column("named"), "none"), "none"))
@@ -193,7 +193,7 @@ def _first_cascade(
         columns = foreign.referenced or (parent.primary_key if parent is not None else ())
         updated = rows.filter(pc.equal(rows.column("operation"), "update")).select(["before", "after", AT])
         if updated.num_rows:
-            # From MariaDB 11.8 on no image behind a change has computed columns.
+            # From MariaDB 11.8 on no after-image has computed columns.
             any_change = not columns or _are_computed(parent, columns)
             place = updated.column(AT)[0].as_py() if any_change else _first_changed(connection, updated, columns)
             found += [place] if place is not None else []
@@ -201,17 +201,17 @@ def _first_cascade(
 
 
 def _are_computed(table: Table | None, columns: Iterable[str]) -> bool:
-    """Whether one of the columns is computed from others."""
+    """Return whether one of the columns is computed from others."""
     wanted = {one.lower() for one in columns}
     return table is not None and any(one.generated and one.name.lower() in wanted for one in table.columns)
 
 
 def _first_changed(connection: duckdb.DuckDBPyConnection, updated: pa.Table, columns: Iterable[str]) -> int | None:
-    """The place of the first transaction that changed a value of one of the columns, whose names are the same in any case."""
+    """Return the place of the first transaction that changed a value of one of the columns, whose names are compared case-insensitively."""
     wanted = {one.lower() for one in columns}
     connection.register("updated", updated)
     try:
-        # A column that an image after has not, has not changed.
+        # A column that is missing from an after-image has not changed.
         logged = connection.execute("SELECT DISTINCT unnest(json_keys(after)) FROM updated").fetchall()
         names = [one for (one,) in logged if one.lower() in wanted]
         if not names:

@@ -1,4 +1,4 @@
-"""What a part of a batch comes to for one table: at once where it fits into memory, else piece by piece."""
+"""The net changes of one table in a part of a batch: computed at once if it fits into memory, else piece by piece."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,9 +17,11 @@ from relay.feed.spool.spool_directory import SpoolDirectory
 
 
 class NetOfPart:
-    """Of one table of the lake. `told`: how its rows are kept. `unknown`: as of `completed_changes`; `lenient`: as of `equal_row_changes`.
+    """Net changes for one table of the lake. `told` says how its rows are kept; `unknown` is that of `completed_changes`, `lenient` that of
+    `equal_row_changes`.
 
-    with_images: the same rows with their images. told_apart: changes in part, without updates that were a REPLACE. `directory`: for what does not fit into memory; None, if all does.
+    `with_images` returns the same rows with their images. `told_apart` returns partial changes in which updates that were a REPLACE are split.
+    `directory` is for what does not fit into memory; None if everything does.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class NetOfPart:
 
     @contextmanager
     def of(self, rows: PartRows) -> Iterator[pa.Table | SpooledNet]:
-        """Net changes, by key or by the names of rows; while they are used. Raises: FeedStop."""
+        """Yield net changes, by key or by the names of rows, which are valid until the next one is taken. Raises: FeedStop."""
         if rows.is_small and rows.has(SHAPE) and self._told.key:
             plain = value_changes(self._connection, rows.table(), self._told)
             if plain is not None:
@@ -62,13 +64,13 @@ class NetOfPart:
             if rows.is_small or not key or not self._add_values(net, rows):
                 net.clear()
                 self._add_images(net, self._with_images(rows))
-            # In memory where it may be: a million changes of one row are one.
+            # It is in memory if possible: a million changes of one row are one.
             yield net.table() if net.num_rows and net.nbytes <= rows.piece_bytes else net
         finally:
             net.close()
 
     def _add_values(self, net: SpooledNet, rows: PartRows) -> bool:
-        """Whether all rows are plain."""
+        """Add the values of rows and return whether all rows are plain."""
         if not rows.has(SHAPE):
             return False
         for piece in rows.pieces():
@@ -79,7 +81,7 @@ class NetOfPart:
         return True
 
     def _add_images(self, net: SpooledNet, rows: PartRows) -> None:
-        """Net changes by the images of rows."""
+        """Add net changes by the images of rows."""
         pieces = (piece.select(CHANGES.names) for piece in rows.pieces())
         if self._told.key:
             for piece in pieces:

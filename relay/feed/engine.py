@@ -1,4 +1,4 @@
-"""The feed: batch after batch of the archive into the lake, exactly once. No Spark, no JVM."""
+"""The feed applies batch after batch of the archive to the lake, exactly once, without Spark and without a JVM."""
 
 import json
 from collections.abc import Iterable
@@ -28,24 +28,25 @@ _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", 
 
 @dataclass(frozen=True, slots=True)
 class FedTables:
-    """Which tables are fed: patterns of SCHEMA.TABLE with * and ?."""
+    """The choice of the tables that are fed: patterns of SCHEMA.TABLE with * and ?."""
 
     tables: tuple[str, ...] = ("*.*",)
     exclude: tuple[str, ...] = ()
 
     def __call__(self, key: TableName) -> bool:
-        """Whether a table is fed."""
+        """Return whether a table is fed."""
         return key[0].lower() not in _NEVER and names_table(self.tables, key) and not names_table(self.exclude, key)
 
     @property
     def schemas(self) -> list[str] | None:
-        """The schemas of which rows are read; None: all."""
+        """Return the schemas whose rows are read; None means all."""
         return named_schemas(self.tables)
 
 
 @dataclass(frozen=True, slots=True)
 class FeedLimits:
-    """`batch_bytes`: of binlog that is applied at once, but for a transaction that is larger. `space`: for the rows of a batch."""
+    """The limits of a batch. `batch_bytes` of binlog are applied at once, unless a transaction is larger. `space` is for the batch's
+    rows."""
 
     batch_bytes: int = 16 << 20
     space: BatchSpace = field(default_factory=BatchSpace)
@@ -57,7 +58,7 @@ _OTHER_ARCHIVE: Final = "Correct `archive`, or feed this one into a new `target`
 
 @dataclass(slots=True)
 class FeedCounts:
-    """What was done so far."""
+    """The totals of what was done so far."""
 
     batches: int = 0
     rows: int = 0
@@ -65,7 +66,7 @@ class FeedCounts:
 
 
 class FeedEngine:
-    """Follows one archive. `start`: where a feed that nobody began begins: earliest, latest or FILE:POSITION."""
+    """A feed that follows one archive. A feed that has not begun yet starts at `start`: earliest, latest or FILE:POSITION."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class FeedEngine:
         self.connection = connection
         self._start = start
         self._limits = limits
-        # Its own: what is read ahead is read in another thread.
+        # It has its own reader, as another thread reads ahead.
         self._batches = BatchesAhead(ArchiveReading(reading.path), self._wanted, limits.batch_bytes)
         named = json.dumps([choice.tables, choice.exclude])
         self.progress = ProgressTable(lake, named, settings.modes, reading.begun)
@@ -99,12 +100,12 @@ class FeedEngine:
         self.last_time: Any = None
 
     def stand(self) -> None:
-        """Stands where the tables are now: behind a snapshot that was begun."""
+        """Set the place to where the tables are now: after a snapshot that was begun."""
         places = self.places()
         self.place = min(places.values()) if places else self.place
 
     def places(self) -> dict[TableName, FeedOffset]:
-        """Up to where each table has all there is: what its own commits say, or `_feed`, which spares commits without changes."""
+        """Return up to where each table is complete: by its own commits, or by `_feed`, which saves commits without changes."""
         found = {}
         for key, table in self.tables.items():
             parts = [
@@ -112,7 +113,7 @@ class FeedEngine:
                 for kind, part in ((CURRENT, table.current), (HISTORY, table.history))
                 if part is not None and (place := part.place) is not None
             ]
-            # Of a table that was announced, and is not there, nothing behind that is in the lake.
+            # A table that was announced and does not exist has nothing in the lake after that place.
             announced = self.progress.done(key)
             if not parts and announced is not None:
                 parts = [announced]
@@ -121,7 +122,7 @@ class FeedEngine:
         return found
 
     def _open(self) -> FeedOffset:
-        """Where the feed stands: what all tables have. Opens those that are in the lake."""
+        """Open the tables that are in the lake, and return the place that all of them have reached."""
         newest = self.reading.newest()
         fed = {key for key in self.progress.tables() if self.choice(key)}
         known = fed | {key for key in self.reading.names(newest) if self.choice(key)}
@@ -140,7 +141,7 @@ class FeedEngine:
             return begun
         if self._start == "earliest":
             return self.reading.oldest()
-        if self._start == "latest":  # or where a feed was that was given other settings before it had a table
+        if self._start == "latest":  # Or a feed that had other settings before it had a table was there.
             done = self.progress.place if not self.progress.tables() else None
             return newest if done is None else done
         try:
@@ -151,10 +152,10 @@ class FeedEngine:
             ) from None
 
     def table(self, key: TableName) -> SinkTable:
-        """One table, opened when it is asked for first."""
+        """Return one table, which is opened when it is first asked for."""
         if key not in self.tables:
             settings = self.settings
-            # Of one that was not named for a while it is not known what it held then.
+            # What a table held that was not named for a while is not known.
             if not all(choice(key) for choice in self._choices):
                 settings = replace(settings, assume_empty=False)
             self.tables[key] = SinkTable(key, self.lake, self.reading, self.connection, settings)
@@ -162,12 +163,13 @@ class FeedEngine:
         return self.tables[key]
 
     def begin(self) -> None:
-        """Before the first batch of a feed that has no table yet: `start` is where it is now, whatever ends it before it has one."""
+        """Record `start` before the first batch of a feed that has no table yet, so that it stays the same if the feed ends before it
+        has one."""
         if not self.tables and self.progress.begun_at is None:
             self.progress.note_begun(self.place)
 
     def step(self, upto: FeedOffset | None = None) -> bool:
-        """Applies one batch; False: there is nothing new. Raises: FeedStop, with all before it in the lake."""
+        """Apply one batch; return False if there is nothing new. Raises: FeedStop, with everything before it in the lake."""
         if not self._is_same_archive:
             self.begin()
             self._check_binlogs()
@@ -189,7 +191,7 @@ class FeedEngine:
         return True
 
     def _check_binlogs(self) -> None:
-        """Raises: FeedStop where a binlog that was fed is another one now, which has its name."""
+        """Raise FeedStop if a binlog that was fed was replaced by another one of the same name."""
         for place, begun in self.progress.binlogs():
             now = self.reading.begun(place)
             if now is not None and now != begun:
@@ -203,7 +205,7 @@ class FeedEngine:
         self._is_same_archive = True
 
     def _check_end(self) -> None:
-        """Raises: FeedStop where the archive ends before what is in the lake: it is not the archive that was fed."""
+        """Raise FeedStop if the archive ends before what is in the lake: it is not the archive that was fed."""
         newest = self._batches.archive_end
         if newest is not None and newest < self.place:
             raise FeedStop(
@@ -215,17 +217,17 @@ class FeedEngine:
             )
 
     def read(self, start: FeedOffset, end: FeedOffset, *, images: bool = False) -> FeedBatch:
-        """What a stretch has of the tables that are fed; it ends before a RENAME, or has nothing else.
+        """Return the changes of the fed tables in a stretch; it ends before a RENAME, or consists of it alone.
 
-        images: with images as JSON, also where the lake wants none.
+        With `images` the rows have images as JSON, also if the lake needs none.
         """
         return read_batch(self.reading, start, end, self._wanted(images=images))
 
     def _wanted(self, *, images: bool = False) -> WantedTables:
-        """What is read of a stretch."""
+        """Return what to read of a stretch."""
         modes = self.settings.modes
         parts = RowParts(images or HISTORY in modes, CURRENT in modes)
-        # As they are now: the lake's tables are no other thread's.
+        # The state is copied: the lake's tables belong to this thread alone.
         fed = {key: place for key, table in self.tables.items() if (place := table.place) is not None}
 
         def is_passed(key: TableName, place: FeedOffset) -> bool:
@@ -242,7 +244,7 @@ class FeedEngine:
         )
 
     def apply(self, batch: FeedBatch) -> None:
-        """Brings all tables to the batch's end, and closes it. Raises: FeedStop; SpoolFull, with nothing of the table in the lake."""
+        """Bring all tables to the batch's end, and close it. Raises: FeedStop; SpoolFull, with nothing of the table in the lake."""
         directory = self._limits.space.directory
         try:
             with directory.told_when_full() if directory is not None else nullcontext():
@@ -285,21 +287,22 @@ class FeedEngine:
             raise batch.stop
 
     def let_go(self) -> None:
-        """The last call: nothing is read ahead any more, DuckDB's threads end, and nothing is left of what was on disk."""
+        """Close the feed; this is the last call. Reading ahead and DuckDB's threads end, and nothing is left on disk."""
         self._batches.close()
         self.connection.close()
         if self._limits.space.directory is not None:
             self._limits.space.directory.close()
 
     def _announce(self, batch: FeedBatch) -> None:
-        """Writes down which tables are to come, before any table is beyond the batch's start: one that is not there yet tells no place."""
+        """Record which tables are to come before any table is beyond the batch's start, as a table that does not exist yet has no
+        place."""
         new = [key for key in batch.parts if self.table(key).place is None]
         if new and not set(new).issubset(self.progress.tables()):
             self.progress.note(batch.start, self.tables.values(), self.reading.told(batch.start), self.last_time)
             self.progress.write()
 
     def _note_missed(self, batch: FeedBatch) -> None:
-        """A table that is assumed to be empty when its first rows come is not where something changed it before without rows."""
+        """Record changes without rows before the first rows of a table: such a table cannot be assumed to have been empty."""
         unseen = [*batch.unseen, *(one for part in batch.parts.values() for one in part.unseen)]
         found = [(one.start, one.reason) for one in unseen]
         found += [
@@ -313,7 +316,7 @@ class FeedEngine:
                 table.missed = self.progress.missed
 
     def _rename(self, batch: FeedBatch) -> None:
-        """What a RENAME does to the rows that are kept. Raises: FeedStop."""
+        """Apply a RENAME to the rows that are kept. Raises: FeedStop."""
         if CURRENT not in self.settings.modes or not renames_of(batch):
             return
         for key, part in batch.parts.items():
@@ -336,5 +339,5 @@ class FeedEngine:
         )
 
     def close(self) -> None:
-        """Writes down how far all tables are."""
+        """Record how far all tables are."""
         self.progress.write()

@@ -19,21 +19,21 @@ from relay.feed.statements.logged_changes import (
     RENAMED,
     DdlChange,
     UnseenChange,
-    in_lower_case,
     logged_changes,
     rolls_back_in_part,
 )
 from relay.feed.xa_commits import xa_commits
+from relay.source_tables.names import in_lower_case
 
 _HELD_BACK: Final = pa.array(["xa_prepare"], pa.string())
 _CUT: Final = "transaction_cut"
 _BY_SERVER: Final = 0x0010
-"""Of rows (USE_SQL_FOREIGN_KEY_F, MySQL 9.6): the server carries out their foreign keys, and logs what these change."""
+"""This flag of rows (USE_SQL_FOREIGN_KEY_F, MySQL 9.6) says that the server enforces their foreign keys and logs the changes."""
 
 
 @dataclass(slots=True)
 class TablePart:
-    """What a batch has of one table. `rolled_back`: rows of transactions that were rolled back; `prepared`: of XA, not decided."""
+    """The changes of one table in a batch: its rows, its definitions, and changes that have no rows."""
 
     key: TableName
     rows: PartRows = field(default_factory=lambda: PartRows([]))
@@ -43,23 +43,22 @@ class TablePart:
 
 @dataclass(frozen=True, slots=True)
 class BatchSpace:
-    """How much memory the rows of a batch may take; what is more is on disk. `directory`: None, all of it is in memory."""
+    """The memory that the rows of a batch may take; the rest is written to `directory` (None: all of it is in memory)."""
 
     directory: SpoolDirectory | None = None
     most_bytes: int = 1 << 62
 
     def spool(self) -> RowsSpool:
-        """For rows of one batch."""
+        """Return a spool for rows of one batch."""
         return RowsSpool(self.directory, self.most_bytes)
 
 
 @dataclass(slots=True)
 class FeedBatch:
-    """[start, end). `stop`: why it ends before where it was to end. `rolled_back`, `prepared`: versions of transactions' places.
+    """The stretch [start, end), which must be closed once it is applied or discarded. `stop` says why it ends early.
 
-    `by_engine`: the same of transactions whose foreign keys the engine carries out, which no binlog tells; None: all may be such.
-
-    To be closed when it was applied, or is not to be.
+    `rolled_back` and `prepared` are versions of transactions' places. `by_engine` are those of transactions whose foreign keys the
+    engine enforces, which no binlog records; None means that all may be such.
     """
 
     start: FeedOffset
@@ -72,17 +71,17 @@ class FeedBatch:
     stop: FeedStop | None = None
     rows: int = 0
     last_time: Any = None
-    """Of its newest transaction."""
+    """The time of its newest transaction."""
     space: BatchSpace = field(default_factory=BatchSpace)
     spools: list[RowsSpool] = field(default_factory=list)
 
     def spool(self) -> RowsSpool:
-        """For more rows, which go with the batch."""
+        """Return a spool for more rows, which is closed with the batch."""
         self.spools.append(self.space.spool())
         return self.spools[-1]
 
     def close(self) -> None:
-        """What it has on disk is removed."""
+        """Remove what the batch has on disk."""
         for one in self.spools:
             one.close()
         self.spools.clear()
@@ -90,10 +89,10 @@ class FeedBatch:
 
 @dataclass(frozen=True, slots=True)
 class WantedTables:
-    """Of which tables a batch is made. `known`: that there are in the lake; `schemas`: of these only rows are read.
+    """The tables for which a batch is made. `known` are those in the lake; rows are read only of `schemas`.
 
-    passed: whether a table is fed beyond a place, so that what is wrong there no longer matters to it. parts: of rows. names_fold:
-    whether names that differ in case alone may mean one table, as far as the batches before tell.
+    `passed` returns whether a table is fed beyond a place, so that errors there no longer matter to it. `parts` are the parts of rows
+    to read. `names_fold` is True if names that differ only in case may mean one table, as far as earlier batches show.
     """
 
     wanted: Callable[[TableName], bool]
@@ -106,9 +105,9 @@ class WantedTables:
 
 
 def read_batch(reading: ArchiveReading, start: FeedOffset, end: FeedOffset, tables: WantedTables) -> FeedBatch:
-    """What [start, end) has of the wanted tables.
+    """Return the changes of the wanted tables in [start, end).
 
-    It ends before the first transaction that cannot be read, and before a RENAME; one at its start it has alone.
+    The batch ends before the first transaction that cannot be read, and before a RENAME, which gets a batch of its own.
     """
     transactions = reading.transactions(start, end)
     finding = transactions.column("finding")
@@ -152,7 +151,7 @@ def read_batch(reading: ArchiveReading, start: FeedOffset, end: FeedOffset, tabl
 def _read_rows(
     reading: ArchiveReading, batch: FeedBatch, transactions: pa.Table, tables: WantedTables
 ) -> tuple[FeedOffset, FeedStop] | None:
-    """The rows of the wanted tables into the batch; where it is to end, and why, if there is what cannot be read."""
+    """Read the rows of the wanted tables into the batch; return where it must end, and why, if something cannot be read."""
     spool = batch.spool()
     for rows in reading.rows(batch.start, batch.end, tables.schemas, tables.parts):
         wrong = _wrong_row(reading, rows, batch.start, transactions, tables)
@@ -167,7 +166,7 @@ def _read_rows(
 def _wrong_row(
     reading: ArchiveReading, rows: pa.Table, start: FeedOffset, transactions: pa.Table, tables: WantedTables
 ) -> tuple[FeedOffset, FeedStop] | None:
-    """The first row that cannot be read, and matters: the end of what is before it, and what is told."""
+    """Return the first row that cannot be read and matters: the end of what is before it, and the stop."""
     for one in rows.filter(pc.is_valid(rows.column("finding"))).to_pylist():
         key = (one["schema"], one["table"])
         position = one["transaction"] if one["transaction"] is not None else one["position"]
@@ -190,12 +189,12 @@ def _wrong_row(
 
 
 def renames_of(batch: FeedBatch) -> list[DdlChange]:
-    """What renames its tables."""
+    """Return the definitions that rename its tables."""
     return [one for part in batch.parts.values() for one in part.definitions if one.action == RENAMED]
 
 
 def _rename_cut(batch: FeedBatch) -> FeedOffset | None:
-    """Where a batch is to end so that a RENAME stands alone in one; None: it may stay as it is."""
+    """Return where a batch must end so that a RENAME is alone in one; None if it may stay as it is."""
     found = renames_of(batch)
     if not found:
         return None
@@ -208,7 +207,8 @@ def _rename_cut(batch: FeedBatch) -> FeedOffset | None:
 def _add_statements(
     reading: ArchiveReading, batch: FeedBatch, transactions: pa.Table, tables: WantedTables, *, plain: bool
 ) -> None:
-    """Definitions and what has no rows. `plain`: groups of rows only, in which ROLLBACK TO stands where other engines take part."""
+    """Add definitions and changes without rows. `plain` groups consist of rows, so that only ROLLBACK TO is looked for, which is logged
+    if other engines take part."""
     if plain and not batch.parts:
         return
     statements = reading.statements(batch.start, batch.end)
@@ -240,18 +240,18 @@ def _add_statements(
 
 
 def has_capitals(names: Iterable[TableName]) -> bool:
-    """Whether some of the names of logged rows are not in lower case, as all are of a server for which names are the same in any case."""
+    """Return whether some names of logged rows are not in lower case; on a server whose names are case-insensitive all are."""
     return any(in_lower_case(one) != one for one in names)
 
 
 def _knows_flag(version: str) -> bool:
-    """Whether a server of this version may log what its foreign keys change. As a replica of an older one it does not, nor with
-    innodb_native_foreign_keys = ON; its rows say it."""
+    """Return whether a server of this version may log the changes of its foreign keys. A replica of an older server does not, nor one
+    with innodb_native_foreign_keys = ON; its rows say so."""
     return "mariadb" not in version.lower() and version_numbers(version)[:2] >= (9, 6)
 
 
 def _ends(transactions: pa.Table) -> dict[tuple[str, int], tuple[FeedOffset, int]]:
-    """(file, start) of the transactions to their end and sequence."""
+    """Map (file, start) of the transactions to their end and sequence."""
     columns = [transactions.column(name).to_pylist() for name in ("file", "start", "end", "sequence")]
     return {
         (file, start): (FeedOffset.at(file, end), sequence or 0)
@@ -261,7 +261,7 @@ def _ends(transactions: pa.Table) -> dict[tuple[str, int], tuple[FeedOffset, int
 
 
 def _places(transactions: pa.Table) -> frozenset[int]:
-    """Where transactions begin, as versions."""
+    """Return the starts of transactions, as versions."""
     columns = [transactions.column(name).to_pylist() for name in ("file", "start")]
     return frozenset(
         FeedOffset.at(file, start).version for file, start in zip(*columns, strict=True) if start is not None
@@ -303,7 +303,7 @@ def _unreadable(one: dict[str, Any], place: FeedOffset, reading: ArchiveReading)
 def _boundary(
     file: str, position: int, ends: dict[tuple[str, int], tuple[FeedOffset, int]], start: FeedOffset
 ) -> FeedOffset:
-    """The end of the last transaction that was read before a position, never before `start`."""
+    """Return the end of the last transaction that was read before a position, never before `start`."""
     at = FeedOffset.at(file, position)
     before = [end for end, _sequence in ends.values() if end <= at]
     return max([start, *before])

@@ -1,4 +1,4 @@
-"""feed.toml: what is fed, from where, into what."""
+"""The settings in feed.toml: what is fed, from where and into what."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ from relay.config.values import HostName, NonEmpty, PathText, Port, UserName
 
 
 class StorageSection(TomlSection):
-    """[feed.storage]: how a bucket is reached. What is not given is taken from the environment (AWS_…)."""
+    """[feed.storage]: access to a bucket. Missing values are taken from the environment (AWS_…)."""
 
     endpoint: NonEmpty | None = None
     region: NonEmpty | None = None
@@ -35,7 +35,7 @@ class StorageSection(TomlSection):
         return value
 
     def options(self) -> dict[str, str]:
-        """As delta-rs takes them. Raises: OSError."""
+        """Return the options as delta-rs takes them. Raises: OSError."""
         found = {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_REGION": self.region,
@@ -59,23 +59,23 @@ class FeedSource(ServerSecurity):
     password_file: PathText | None = None
     password_env: NonEmpty | None = None
     chunk_rows: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
-    """So many rows are read, and locked against changes, at once."""
+    """The number of rows that are read, and locked against changes, at once."""
 
     def password_of(self) -> str:
-        """The password. Raises: OSError."""
+        """Return the password. Raises: OSError."""
         if self.password_env is not None and self.password_env not in os.environ:
             raise OSError(f"password_env of [feed.source]: the environment has no variable {self.password_env}")
         return password_text(self.password, self.password_file, self.password_env, None) or ""
 
 
 class FeedSection(TomlSection):
-    """[feed]."""
+    """[feed]: the archive, the lake and the tables that are fed."""
 
     archive: NonEmpty
     target: NonEmpty
     format: Literal["delta", "iceberg"] = "delta"
     catalog: Annotated[NonEmpty | None, Field(repr=False)] = None
-    """Of Iceberg: a file for SQLite, or a URL of SQLAlchemy; without: catalog.sqlite in the target, which is a directory then."""
+    """The catalog of Iceberg: a file for SQLite or a URL of SQLAlchemy. The default is catalog.sqlite in the target, which is a directory then."""
     tables: Annotated[list[NonEmpty], Field(min_length=1)] = ["*.*"]
     exclude: list[NonEmpty] = []
     modes: Annotated[list[Literal["current", "changes"]], Field(min_length=1)] = ["current", "changes"]
@@ -84,9 +84,9 @@ class FeedSection(TomlSection):
     batch_mb: Annotated[int, Field(ge=1, le=1024)] = 16
     memory_mb: Annotated[int, Field(ge=64)] = 512
     spool_directory: PathText | None = None
-    """Where a directory is made for what does not fit into memory; without: the system's for temporary files (TMPDIR)."""
+    """The place of the directory for what does not fit into memory. The default is the system's temporary directory (TMPDIR)."""
     spool_above_kb: Annotated[int | None, Field(ge=1)] = None
-    """Rows of a batch above that go to disk; without: an eighth of memory_mb."""
+    """Rows of a batch above this size are written to disk. The default is an eighth of memory_mb."""
     statement_changes: Literal["every", "named"] = "every"
     assume_empty: bool = False
     no_cascades: list[NonEmpty] = []
@@ -128,7 +128,7 @@ class FeedConfig(TomlSection):
 
 
 def load_feed_config(path: Path) -> FeedSection:
-    """Reads feed.toml. Raises: ConfigError, with all mistakes."""
+    """Read feed.toml. Raises: ConfigError, with all mistakes."""
     data: dict[str, Any] = read_toml(path, "docs/FEED.md has samples")
     findings = Findings()
     source = data["feed"].get("source") if isinstance(data.get("feed"), dict) else None

@@ -1,4 +1,4 @@
-"""A feed as a command runs it: opened by its settings, followed until somebody ends it, opened again behind a fault."""
+"""A feed as a command runs it: opened by its settings, followed until it is ended, and reopened after a fault."""
 
 import re
 import tempfile
@@ -27,21 +27,21 @@ _LEAST_PAUSE_S: Final = 1.0
 _MOST_PAUSE_S: Final = 60.0
 _MOST_TRIES: Final = 10
 _WELL_S: Final = 600.0
-"""A feed that ran so long was well: the next fault is the first one again."""
+"""A feed that ran so long was healthy: the next fault counts as the first one."""
 _BACKTRACE: Final = re.compile(r"\n *+0: .*", re.DOTALL)
-"""Of delta-rs, behind its errors."""
+"""This is the backtrace that delta-rs appends to its errors."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m|[↳]\s*")
 Say = Callable[[str], None]
 
 
 class FeedFailed(RelayError):
-    """The lake or the archive could not be reached, again and again. `str()` is for people."""
+    """The error that the lake or the archive could not be reached repeatedly. `str()` is for people."""
 
     exit_code = ExitCode.SOURCE_UNREACHABLE
 
 
 def open_connection(section: FeedSection, spool: SpoolDirectory | None = None) -> duckdb.DuckDBPyConnection:
-    """DuckDB, which computes net changes, with its share of the memory; what does not fit goes to the spool directory, if there is one."""
+    """Open DuckDB, which computes net changes, with its share of the memory; the rest goes to the spool directory, if there is one."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": f"{section.memory_mb // 2}MB",
         "threads": 2,
@@ -51,7 +51,7 @@ def open_connection(section: FeedSection, spool: SpoolDirectory | None = None) -
 
 
 def open_lake(section: FeedSection, connection: duckdb.DuckDBPyConnection) -> Lake:
-    """The lake that the settings name. Raises: OSError."""
+    """Open the lake that the settings name. Raises: OSError."""
     if section.format == "iceberg":
         from relay.feed.lake.iceberg_lake import IcebergLake
 
@@ -62,9 +62,9 @@ def open_lake(section: FeedSection, connection: duckdb.DuckDBPyConnection) -> La
 
 
 def open_engine(section: FeedSection, reading: ArchiveReading | None = None, *, applies: bool = True) -> FeedEngine:
-    """The feed, at the place up to which the lake has everything; its last call is `let_go`. Raises: FeedStop, OSError.
+    """Open the feed at the place up to which the lake is complete; its last call is `let_go`. Raises: FeedStop, OSError.
 
-    applies: False, if no batch is read: then it has no spool directory.
+    With `applies` False no batch is read, and the feed has no spool directory.
     """
     with ExitStack() as opened:
         spool = SpoolDirectory(section.spool_directory or tempfile.gettempdir()) if applies else None
@@ -94,7 +94,7 @@ def open_engine(section: FeedSection, reading: ArchiveReading | None = None, *, 
 
 @contextmanager
 def opened_engine(section: FeedSection, *, applies: bool = True) -> Iterator[FeedEngine]:
-    """As `open_engine`; whatever happens, it is let go."""
+    """Yield the feed of `open_engine` and close it in any case."""
     engine = open_engine(section, applies=applies)
     try:
         yield engine
@@ -103,7 +103,7 @@ def opened_engine(section: FeedSection, *, applies: bool = True) -> Iterator[Fee
 
 
 def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Event) -> None:
-    """Feeds until `ended` is set, or, with `once`, up to what is there now.
+    """Feed until `ended` is set, or, with `once`, up to the current end of the archive.
 
     Raises: FeedStop; FeedFailed; NothingToRead.
     """
@@ -165,7 +165,7 @@ def _so_far(engine: FeedEngine) -> str:
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether it may be better in a moment: the network, a disk, another writer."""
+    """Return whether an error may pass: the network, a disk, another writer."""
     name = type(error).__module__.partition(".")[0]
     return isinstance(error, OSError | FileLost | StorageSilent) or name in (
         "deltalake",
@@ -178,6 +178,6 @@ def is_passing(error: Exception) -> bool:
 
 
 def told(error: Exception) -> str:
-    """An error in a sentence, without its traceback."""
+    """Return an error as a sentence, without its traceback."""
     text = _COLOURS.sub("", " ".join(_BACKTRACE.sub("", str(error)).split())).rstrip(".")
     return f"{': '.join((type(error).__name__, *getattr(error, '__notes__', ()), text[:300]))}."

@@ -1,8 +1,8 @@
-"""The lake's table `_feed`: how far all tables are, for whoever looks, and so that tables without changes need no commits.
+"""The lake's table `_feed`: how far all tables are, for observers, and so that tables without changes need no commits.
 
-A table that the settings do not name any more stays in it with the place up to which it was fed: named again, it goes on there. So do
-those of another feed with the same target. `begun`: when the binlog of `place` was begun, by its first event: after RESET MASTER another
-binlog has its name.
+A table that the settings no longer name stays in it with the place up to which it was fed: if it is named again, it continues there. So
+do those of another feed with the same target. `begun` is the time of the first event of the binlog of `place`: after RESET MASTER
+another binlog has its name.
 """
 
 import json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 STATE: Final = "_feed"
 STOP: Final = "binlog-relay.stop"
-"""Property of it: what stopped the feed."""
+"""This property says what stopped the feed."""
 PROGRESS: Final = pa.schema(
     [
         ("schema", pa.string()),
@@ -40,19 +40,19 @@ PROGRESS: Final = pa.schema(
     ]
 )
 CHOICES: Final = "binlog-relay.choices"
-"""Property of it: what the settings named, each time that it was something else."""
+"""This property contains what the settings named, each time that it was something else."""
 MISSED: Final = "binlog-relay.missed"
-"""Property of it: the place of the first change of which no rows are logged, and what it was."""
+"""This property contains the place of the first change without logged rows, and what it was."""
 CAPITALS: Final = "binlog-relay.capitals"
-"""Property of it: a table with logged rows whose name is not in lower case."""
+"""This property contains a table with logged rows whose name is not in lower case."""
 STARTS: Final = "binlog-relay.starts"
-"""Property of it: how far a feed was that had no table yet, by what its settings named."""
+"""This property contains how far a feed was that had no table yet, by what its settings named."""
 _MOST_CHOICES: Final = 50
 _EVERY_S: Final = 60.0
 
 
 class ProgressTable:
-    """Everything up to its place is in every table. It may be old, or gone: then more is read again, and skipped."""
+    """A table whose place every fed table has reached. It may be old or missing: then more is read again, and skipped."""
 
     def __init__(
         self,
@@ -72,17 +72,17 @@ class ProgressTable:
 
     @property
     def place(self) -> FeedOffset | None:
-        """As it was written last."""
+        """The place that was written last."""
         return self._table.place if self._table is not None else None
 
     @property
     def begun_at(self) -> FeedOffset | None:
-        """How far the feed with these settings was while it had no table yet; None: it is not known that there was one."""
+        """The place of the feed with these settings while it had no table yet; None if there was none, as far as is known."""
         version = self._starts().get(self._choice)
         return FeedOffset.of_version(version) if version is not None else None
 
     def note_begun(self, place: FeedOffset) -> None:
-        """Writes down how far a feed is that has no table yet: where `start` is the latest, that is another place the next time."""
+        """Record how far a feed is that has no table yet: if `start` is the latest, that would be another place the next time."""
         if self._table is None:
             self._create(place, {STARTS: json.dumps({self._choice: place.version})})
             return
@@ -97,7 +97,8 @@ class ProgressTable:
         return found
 
     def choices(self) -> list[Any]:
-        """All that the settings named since it was made, this time too, as it was given; nothing is named by all where they are too many."""
+        """Return all that the settings have named since the table was created, including now, as given; if there are too many, an entry
+        that names nothing."""
         known = self._table.properties.get(CHOICES) if self._table is not None else None
         found: list[Any] = json.loads(known) if known else []
         if not self._choice or json.loads(self._choice) in found:
@@ -105,7 +106,7 @@ class ProgressTable:
         return [*found, json.loads(self._choice)] if len(found) < _MOST_CHOICES else [[[], []]]
 
     def note_choice(self) -> None:
-        """Writes down what the settings name, where that is something else: before any table goes on without one that they leave out."""
+        """Record what the settings name, if it has changed, before any table continues without one that they leave out."""
         if self._table is not None and self._table.properties.get(CHOICES) != (found := json.dumps(self.choices())):
             self._table.set_properties({CHOICES: found})
 
@@ -115,13 +116,13 @@ class ProgressTable:
         return self._table.properties.get(CAPITALS) if self._table is not None else None
 
     def note_capitals(self, name: str) -> None:
-        """Writes down that there is such a table."""
+        """Record that there is such a table."""
         if self._table is not None:
             self._table.set_properties({CAPITALS: name})
 
     @property
     def missed(self) -> tuple[str, str] | None:
-        """The place of the first change of which no rows are logged, and what it was, as `note_missed` has it."""
+        """The place of the first change without logged rows, and what it was, as recorded by `note_missed`."""
         text = self._table.properties.get(MISSED) if self._table is not None else None
         if not text:
             return None
@@ -129,18 +130,18 @@ class ProgressTable:
         return told, reason
 
     def note_missed(self, place: FeedOffset, told: str, reason: str) -> None:
-        """Writes down that there was such a change at `told`, unless there was one before."""
+        """Record that there was such a change at `told`, unless there was one before."""
         if self._table is None:
             self._create(place)
         if self._table is not None and self.missed is None:
             self._table.set_properties({MISSED: json.dumps([told, reason])})
 
     def tables(self) -> list[TableName]:
-        """The tables that were fed when it was written."""
+        """Return the tables that were fed when it was written."""
         return list(self._rows)
 
     def done(self, key: TableName, kind: str = "") -> FeedOffset | None:
-        """Up to where a table has all there is, or its part of that kind; None: that does not stand here."""
+        """Return the place up to which a table, or its part of that kind, is complete; None if it is not recorded here."""
         row = self._rows.get(key)
         modes = row.get("modes") if row is not None else None
         if row is None or (kind and modes and kind not in modes.split(",")):
@@ -151,7 +152,7 @@ class ProgressTable:
             return None
 
     def binlogs(self) -> Iterator[tuple[FeedOffset, datetime]]:
-        """The binlogs that tables have come to: a place in each, and when it was begun."""
+        """Yield the binlogs that tables have reached: a place in each, and the time of its first event."""
         found = {}
         for key, row in self._rows.items():
             done, begun = self.done(key), row.get("begun")
@@ -160,7 +161,7 @@ class ProgressTable:
         yield from found.values()
 
     def forget_binlogs(self) -> None:
-        """Whatever binlogs there are now, they are those that are fed."""
+        """Accept the current binlogs as those that are fed."""
         self._rows = {key: {**row, "begun": None} for key, row in self._rows.items()}
         if self._table is not None and self._table.place is not None:
             self._replace(self._table.place)
@@ -172,13 +173,13 @@ class ProgressTable:
             return {(one["schema"], one["table"]): one for one in reader.read_all().to_pylist()}
 
     def note(self, place: FeedOffset, tables: "Iterable[SinkTable]", told: str, last_time: Any) -> None:
-        """All tables are at `place`; written at most each minute."""
+        """Note that all tables are at `place`; this is written at most once a minute."""
         self._noted = (place, list(tables), told, last_time)
         if time.monotonic() - self._written >= _EVERY_S:
             self.write()
 
     def fall_back(self, place: FeedOffset, told: str) -> None:
-        """Says less than it did: tables are to be fed from `place` on, which is FILE:POSITION."""
+        """Lower what is recorded: tables must be fed from `place` on, which is FILE:POSITION."""
         if self._table is None:
             return
         for key, row in self._rows.items():
@@ -190,13 +191,13 @@ class ProgressTable:
 
     @property
     def stop(self) -> dict[str, Any] | None:
-        """What stopped the feed where it stands; None: nothing did."""
+        """What stopped the feed at its place; None if nothing did."""
         text = self._table.properties.get(STOP) if self._table is not None else None
         found: dict[str, Any] | None = json.loads(text) if text else None
         return found
 
     def note_stop(self, stop: FeedStop, place: FeedOffset) -> None:
-        """Writes down what stopped the feed, for whoever looks; it stays until the feed goes on."""
+        """Record what stopped the feed, for observers; it stays until the feed goes on."""
         self.write()
         if self._table is None:
             self._create(place)
@@ -209,7 +210,7 @@ class ProgressTable:
             self._table.set_properties({STOP: json.dumps({**facts, "time": seen})})
 
     def write(self) -> None:
-        """Writes what was noted, if that is more than there is."""
+        """Write what was noted, if it is more than what is recorded."""
         if self._noted is None:
             return
         place, tables, told, last_time = self._noted
@@ -238,7 +239,7 @@ class ProgressTable:
         self._table.replace(pa.Table.from_pylist(list(self._rows.values()), schema=PROGRESS), place)
 
     def upkeep(self, keep_hours: int) -> dict[str, Any]:
-        """Takes away what only old versions of it have."""
+        """Remove what only old versions contain."""
         return dict(self._table.expire(keep_hours)) if self._table is not None else {}
 
     def _row(self, table: "SinkTable", place: FeedOffset, told: str, last_time: Any) -> dict[str, Any]:
@@ -257,7 +258,7 @@ class ProgressTable:
 
 
 def current_state(table: "SinkTable", place: FeedOffset) -> str:
-    """How the table's current rows are at `place`, in a word."""
+    """Return the state of the table's current rows at `place`, in a few words."""
     if table.current is None:
         return "waits for a snapshot" if table.may_have_current else "changes only"
     properties = table.current.properties

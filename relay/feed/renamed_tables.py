@@ -1,9 +1,9 @@
-"""RENAME TABLE in the lake: a table's rows under its new name, once, whatever dies in between.
+"""RENAME TABLE in the lake: a table's rows appear under its new name, once, even if the process dies in between.
 
-A lake has no commit over several tables. So each table takes its rows over in a commit of its own, whose place is behind the
-statement: a table that is there already has done so. The one that takes a table's rows comes before that table's own turn. Where
-names are swapped, one comes too late for that: before anything is done, each table notes which of its versions is the last before the
-statement, and that is read then.
+A lake has no commit over several tables. So each table takes its rows over in a commit of its own, whose place is after the statement:
+a table that has passed that place is done. The table that takes a table's rows comes before that table's own turn. Where names are
+swapped, one comes too late for that: before anything is done, each table notes which of its versions is the last before the statement,
+and that version is read then.
 """
 
 import json
@@ -26,13 +26,14 @@ from relay.feed.statements.definition_effect import alteration, recreated
 from relay.feed.statements.logged_changes import CREATED, RENAMED, DdlChange, logged_changes, shown
 
 RENAMING: Final = "binlog-relay.rename"
-"""Property of a table while names change: the statement's end, the table's version before it, and how stale it was and will be."""
+"""This property is set while names change: the statement's end, the table's version before it, and how stale it was and will be."""
 _STALE: Final = (STALE_FROM, STALE_REASON)
 
 
 @dataclass(slots=True)
 class _Turn:
-    """What one table is to do: take the rows of `source` (None: have none). `had`, `gets`: since when it is stale, and why."""
+    """The task of one table: take the rows of `source` (None: have none). `had` and `gets` are since when it is stale, and why, before
+    and after."""
 
     key: TableName
     table: SinkTable
@@ -43,9 +44,8 @@ class _Turn:
 
 
 class TableRenames:
-    """Does what a batch of one RENAME says. `table`: a table by its name, fed or not; `is_fed`: whether the settings name it;
-    `note_cascades`: adds to a batch what foreign keys may have changed in some tables.
-    """
+    """The executor of a batch of one RENAME. `table` returns a table by its name, fed or not; `is_fed` returns whether the settings
+    name it; `note_cascades` adds to a batch what foreign keys may have changed in some tables."""
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class TableRenames:
         self._space = space
 
     def apply(self, batch: FeedBatch) -> None:
-        """All tables behind the statement. Raises: FeedStop, with nothing done."""
+        """Bring all tables past the statement. Raises: FeedStop, with nothing done."""
         said = {one.key: one for one in renames_of(batch)}
-        # Of a table that is not fed there is nothing in the lake but what was fed for this.
+        # The lake contains of a table that is not fed only what was fed for this.
         for one in list(said.values()):
             if one.source is not None and one.source not in said:
                 said[one.source] = replace(one, key=one.source, source=None, target=one.key, clauses=())
@@ -85,7 +85,7 @@ class TableRenames:
         return place is not None and place >= turn.definition.end
 
     def _turn(self, one: DdlChange, batch: FeedBatch) -> _Turn | None:
-        """None: nothing is kept of the table, and nothing comes to it. Raises: FeedStop where nobody knows its rows."""
+        """Return None if nothing is kept of the table and it takes no rows. Raises: FeedStop if its rows are unknown."""
         table = self._table(one.key)
         source = self._table(one.source) if one.source is not None else None
         told = self._reading.told(one.start)
@@ -118,7 +118,7 @@ class TableRenames:
 
     @staticmethod
     def _stale(table: SinkTable, one: DdlChange) -> list[str | None]:
-        """Since when and why the table was stale before the statement."""
+        """Return since when and why the table was stale before the statement."""
         noted = _noted(table, one)
         if noted is not None:
             return list(noted["had"])
@@ -133,7 +133,7 @@ class TableRenames:
         version = noted["version"] if noted is not None else current.version
         what = {"at": turn.definition.end.version, "version": version, "had": turn.had, "gets": turn.gets}
         properties = {RENAMING: json.dumps(what)}
-        if turn.gets[0]:  # before its rows are there rather than behind them
+        if turn.gets[0]:  # The marks are set before its rows exist rather than after
             properties |= {name: value or "" for name, value in zip(_STALE, turn.gets, strict=True)}
         current.set_properties(properties)
 
@@ -155,7 +155,7 @@ class TableRenames:
                 turn.table.current.rebuild(change.schema, changed_rows(reader, change), one.end)
 
     def _change(self, turn: _Turn, source: SinkTable, schema: pa.Schema, batch: FeedBatch) -> ColumnsChange:
-        """The columns that it has behind the statement: ALTER TABLE may name the table and change it at once."""
+        """Return the change to the columns after the statement: ALTER TABLE may rename the table and change it at once."""
         one = turn.definition
         at = FeedOffset(one.start.generation, one.start.number, one.position)
         before: Table | None = source.definition_at(_before(one), batch.end)
@@ -182,7 +182,7 @@ class TableRenames:
     # ---- rows of a table that is not fed ----
 
     def _catch_up(self, table: SinkTable, one: DdlChange, batch: FeedBatch) -> None:
-        """Feeds a table that the settings do not name from its CREATE TABLE up to the statement."""
+        """Feed a table that the settings do not name, from its CREATE TABLE up to the statement."""
         place = self._made_at(table.key, one.start)
         if place is None:
             raise self._unknown(
@@ -205,7 +205,7 @@ class TableRenames:
                     table.apply(some, part)
                     if some.stop is not None:
                         raise some.stop
-                except FeedStop as stop:  # of a table that is not fed: whoever left it out is to hear of this one
+                except FeedStop as stop:  # the table is not fed: whoever left it out must see this stop
                     why = f"{table.name} is not fed, and cannot be followed up to there ({stop.name} at {stop.place})"
                     raise self._unknown(one, self._reading.told(one.start), why) from None
             finally:
@@ -213,7 +213,7 @@ class TableRenames:
             place = some.end
 
     def _made_at(self, key: TableName, upto: FeedOffset) -> FeedOffset | None:
-        """Where the newest CREATE TABLE of a table stands, if nothing gave it its name behind that."""
+        """Return the place of the newest CREATE TABLE of a table, unless a later statement gave it its name."""
         for start, end in self._reading.stretches_before(upto):
             statements = self._reading.statements(start, end)
             text = statements.column("statement")
@@ -229,19 +229,19 @@ class TableRenames:
 
 
 def _before(one: DdlChange) -> FeedOffset:
-    """A place at which the statement has not changed anything."""
+    """Return a place at which the statement has not changed anything."""
     return FeedOffset(one.start.generation, one.start.number, one.position - 1)
 
 
 def _noted(table: SinkTable, one: DdlChange) -> dict[str, Any] | None:
-    """What the table noted of this statement; None: nothing."""
+    """Return what the table noted about this statement, or None."""
     text = table.current.properties.get(RENAMING) if table.current is not None else None
     noted: dict[str, Any] | None = json.loads(text) if text else None
     return noted if noted is not None and noted["at"] == one.end.version else None
 
 
 def in_order(turns: list[_Turn]) -> Iterator[_Turn]:
-    """Who takes a table's rows comes before that table, but for one of those that swap their names."""
+    """Yield the table that takes another's rows before that other one, except where names are swapped."""
     by_key = {one.key: one for one in turns}
     seen: set[TableName] = set()
     for turn in turns:

@@ -1,12 +1,12 @@
-"""Updates of a MariaDB whose rows behind the change lack columns: which of these are as they were, and which the source set.
+"""Updates of a MariaDB whose after-images lack columns: which of these are unchanged, and which the source set.
 
-A REPLACE that meets one row may be logged as an update of it. The source gives the columns that the statement does not name their defaults; with
-binlog_row_image = MINIMAL, and for BLOB and TEXT with NOBLOB, they are not in the row behind the change, as they are not where an UPDATE
-left them as they were (10.11.19, 11.8.9; a MySQL logs them). So it is with what a trigger sets in the row that INSERT … ON DUPLICATE KEY
-UPDATE meets, and, from 11.8 on, with stored computed columns in all updates. MariaDB's own replicas keep the old values.
+A REPLACE that meets one row may be logged as an update of it. The source sets the columns that the statement does not name to their defaults; with
+binlog_row_image = MINIMAL, and for BLOB and TEXT with NOBLOB, they are missing from the after-image, exactly as columns that an UPDATE left unchanged
+are (10.11.19, 11.8.9; a MySQL logs them). The same holds for what a trigger sets in the row that INSERT … ON DUPLICATE KEY UPDATE meets, and, from
+11.8 on, for stored computed columns in all updates. MariaDB's own replicas keep the old values.
 
-The text beside the rows is that of the first statement that changed a row, also inside of a trigger or a function, and all rows of the outer
-statement have it: it decides only for tables to which somebody said that no trigger and no function writes.
+The text beside the rows is that of the first statement that changed a row, also inside a trigger or a function, and all rows of the outer statement
+have it: it decides only for tables for which the operator declared that no trigger and no function writes to them.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,8 @@ _FOUND: Final = pa.schema([("sequence", pa.int64()), ("row", pa.int64()), (AT, p
 
 
 class ReplacedRows:
-    """Of one table in one batch. `trusted`: somebody said that no trigger and no function changes its rows, so that a text tells."""
+    """The updates of one table in one batch. `trusted` says that the operator declared that no trigger and no function changes its rows, so that the
+    text decides."""
 
     def __init__(
         self,
@@ -61,10 +62,10 @@ class ReplacedRows:
         self._found: pa.Table | None = None
         self._last: tuple[str | None, tuple[bool | None, bool | None]] | None = None
         self.unsure_at: int | None = None
-        """The place, as a version, of the first row in part of which it is not certain whether it was replaced; None: there is none so far."""
+        """The place, as a version, of the first partial row of which it is uncertain whether it was replaced; None if there is none so far."""
 
     def told_apart(self, changes: pa.Table, rows: TableRows) -> pa.Table:
-        """The same changes; a row that was replaced is one that went and one that came. `changes`: CHANGES, in order."""
+        """Return the same changes, in which a row that was replaced is one that was removed and one that was added. `changes` are CHANGES, in order."""
         if not self._may_be:
             return changes
         in_part = self._in_part(changes, rows)
@@ -105,12 +106,11 @@ class ReplacedRows:
         self.unsure_at = min(known, default=None)
 
     def _in_part(self, changes: pa.Table, rows: TableRows) -> pa.Table:
-        """(sequence, row) of the updates whose row behind the change lacks columns; whether its key shows that it was no REPLACE, which
-        names the key, but where the key's default is what the row has; and whether a computed column lacks, of which a MariaDB does not always log
-        that it changed with others.
-        """
+        """Return (sequence, row) of the updates whose after-image lacks columns, with two flags: whether the key shows that it was no REPLACE (which
+        names the key, unless the row has the key's default), and whether a computed column is missing, of which a MariaDB does not always log that it
+        changed with others."""
         computed = [literal(one.name) for one in rows.columns if one.source.generated]
-        # What the row before has, and the row behind has not, is as it was (FULL_NODUP).
+        # What the before-image has, and the after-image has not, is unchanged (FULL_NODUP).
         has = "list_concat(json_keys(before), json_keys(after))"
         lacks = f"NOT list_has_all({has}, [{', '.join(computed)}])" if computed else "false"
         stored = "[" + ", ".join(literal(one.name) for one in rows.columns) + "]"
@@ -130,7 +130,7 @@ class ReplacedRows:
             self._connection.unregister("changes")
 
     def _look(self) -> pa.Table:
-        """Updates of the table by a MariaDB. `replaced`: whether it was a REPLACE; NULL, where that is not certain."""
+        """Return updates of the table by a MariaDB. `replaced` says whether it was a REPLACE; it is NULL if that is uncertain."""
         tables: dict[int, str] = {}
         shared: set[int] = set()
         found = []
@@ -148,7 +148,7 @@ class ReplacedRows:
         return told.combine_chunks()
 
     def _told(self, updates: pa.Table) -> pa.Table:
-        """Of each update whether it was a REPLACE: `replaced`, and `_ELSE`, if another table of that name was changed with it."""
+        """Return for each update whether it was a REPLACE, as `replaced`, and as `_ELSE` if another table of that name was changed with it."""
         replaced: list[bool | None] = []
         shared: list[bool | None] = []
         for text in updates.column("statement").to_pylist():
@@ -161,7 +161,7 @@ class ReplacedRows:
         )
 
     def _of_mariadb(self, updates: pa.Table) -> pa.Array:
-        """Those of their binlogs that a MariaDB wrote."""
+        """Return those of their binlogs that a MariaDB wrote."""
         files = [
             file
             for (file,) in _distinct(updates, "file")
@@ -170,7 +170,7 @@ class ReplacedRows:
         return pa.array(files, pa.string())
 
     def _effects(self, text: str | None) -> tuple[bool | None, bool | None]:
-        """Of a table that is alone, and of one that is not. Rows of one statement follow each other."""
+        """Return the effects for a table that is alone, and for one that is not. Rows of one statement follow each other."""
         if self._last is None or self._last[0] != text:
             alone, shared = (_EFFECT[rows_effect(text, self._key, alone=alone)] for alone in (True, False))
             self._last = (text, (alone, shared))
@@ -178,7 +178,7 @@ class ReplacedRows:
 
 
 def _is_no_default(one: LakeColumn, value: str) -> str:
-    """The SQL of whether a key's value is another than what a server stores where a statement names neither it nor its default."""
+    """Return SQL that tests whether a key's value differs from what a server stores if a statement names neither the key nor its default."""
     if one.kind == NUMBER:
         return f"regexp_matches({value}, '^-?[1-9]')"
     return f"{value} <> ''" if one.kind == TEXT else "false"

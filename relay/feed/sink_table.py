@@ -1,4 +1,4 @@
-"""One table of the source in the lake: its current rows and its changes, and how a batch comes to them."""
+"""One table of the source in the lake: its current rows and its changes, and how a batch is applied to them."""
 
 import json
 from collections import Counter
@@ -62,16 +62,17 @@ CHANGE_COLUMNS: Final = pa.schema(
         ("transaction", pa.int64()),
     ]
 )
-"""Of a table's changes: one row for each changed row, in (sequence, row); definitions have rows below 0, and
-a rename the other tables' names in `before` and `after`."""
+"""The columns of a table's changes: one row for each changed row, in order of (sequence, row). Definitions have rows below 0, and a
+rename has the other tables' names in `before` and `after`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedSettings:
-    """How tables are fed. `every_statement`: a change in statement format makes all tables stale, not only those it names.
+    """The settings for feeding tables. With `every_statement` a change in statement format makes all tables stale, not only those it
+    names.
 
-    `no_cascades`: patterns of tables without foreign keys that change their rows. `trusted_images`: of tables of a MariaDB
-    to which no trigger and no stored function writes.
+    `no_cascades` are patterns of tables without foreign keys that change their rows. `trusted_images` are patterns of tables of a
+    MariaDB to which no trigger and no stored function writes.
     """
 
     modes: tuple[str, ...] = (CURRENT, HISTORY)
@@ -81,16 +82,16 @@ class FeedSettings:
     trusted_images: tuple[str, ...] = ()
 
     def has_no_cascades(self, key: TableName) -> bool:
-        """Whether somebody said that a table has no foreign keys that change its rows."""
+        """Return whether the operator declared that a table has no foreign keys that change its rows."""
         return names_table(self.no_cascades, key)
 
     def trusts_images(self, key: TableName) -> bool:
-        """Whether somebody said that no trigger and no stored function writes to a table."""
+        """Return whether the operator declared that no trigger and no stored function writes to a table."""
         return names_table(self.trusted_images, key)
 
 
 class SinkTable:
-    """`current` and `history`: None where there is none (yet)."""
+    """One fed table. `current` and `history` are None if they do not exist (yet)."""
 
     def __init__(
         self,
@@ -108,40 +109,40 @@ class SinkTable:
         self.current: LakeTable | None = lake.open(CURRENT, *key) if CURRENT in settings.modes else None
         self.history: LakeTable | None = lake.open(HISTORY, *key) if HISTORY in settings.modes else None
         self.rows = 0
-        """Changes that were applied."""
+        """The number of changes that were applied."""
         self.missed: tuple[str, str] | None = None
-        """A place, and what happened there that may have changed any table, but has no rows."""
+        """A place, and an event there that may have changed any table but has no rows."""
 
     @property
     def name(self) -> str:
-        """SCHEMA.TABLE."""
+        """The name as SCHEMA.TABLE."""
         return ".".join(self.key)
 
     @property
     def place(self) -> FeedOffset | None:
-        """Up to where all of it is fed; None: nothing is there."""
+        """The place up to which all of it is fed; None if nothing exists."""
         places = [one.place for one in (self.current, self.history) if one is not None]
         found = [one for one in places if one is not None]
         return min(found) if found else None
 
     @property
     def is_exact(self) -> bool:
-        """Whether it is not stale yet."""
+        """True if it is not stale yet."""
         return any(one is not None and not one.properties.get(STALE_FROM) for one in (self.current, self.history))
 
     def definition_at(self, place: FeedOffset, upto: FeedOffset) -> Table | None:
-        """The table for an event at a place."""
+        """Return the table's definition for an event at a place."""
         return self._reading.table(self.key, place, upto)
 
     @property
     def may_have_current(self) -> bool:
-        """Whether its rows are kept, once they are known."""
+        """True if its rows are kept, once they are known."""
         return CURRENT in self._settings.modes
 
     # ---- a batch ----
 
     def apply(self, batch: FeedBatch, part: TablePart) -> None:
-        """Brings the table to the batch's end. Raises: FeedStop; what was committed before is whole transactions."""
+        """Bring the table to the batch's end. Raises: FeedStop; what was committed before consists of whole transactions."""
         self.begin_history(batch, part)
         self._note_undecided(batch, part)
         if CURRENT in self._settings.modes:
@@ -150,8 +151,8 @@ class SinkTable:
             self._apply_history(batch, part)
 
     def begin_history(self, batch: FeedBatch, part: TablePart) -> None:
-        """Makes the table of changes where a batch has the first: before current rows are beyond the batch's start, or a feed that is
-        killed in between would go on from these."""
+        """Create the table of changes when a batch has the first: before current rows pass the batch's start, or a feed that is killed
+        in between would continue from these."""
         is_first = self.history is None and HISTORY in self._settings.modes
         if is_first and (part.rows.num_rows or part.definitions):
             self.history = self._lake.create(NewTable(HISTORY, self.key, CHANGE_COLUMNS, batch.start, day_of="time"))
@@ -177,7 +178,7 @@ class SinkTable:
         self.history.append(pa.RecordBatchReader.from_batches(CHANGE_COLUMNS, batches), batch.end)
 
     def _engine(self, part: TablePart, batch: FeedBatch) -> str:
-        """The engine of all its rows; empty where nobody knows it, or it was changed in between."""
+        """Return the engine of all its rows; empty if it is unknown or was changed in between."""
         if not (batch.rolled_back or batch.prepared) or not part.rows.num_rows:
             return ""
         places = [FeedOffset.at(one["file"], one["position"]) for one in part.rows.ends()]
@@ -187,7 +188,7 @@ class SinkTable:
         return engines.pop() if len(engines) == 1 else ""
 
     def _kept(self, rows: PartRows, batch: FeedBatch, engine: str) -> PartRows:
-        """The rows without those that the source took back, or has not decided about."""
+        """Return the rows without those that the source rolled back or has not decided."""
         away = set(batch.prepared)
         if has_transactions(engine) is not False:
             away |= batch.rolled_back
@@ -197,8 +198,8 @@ class SinkTable:
         rows = self._kept(part.rows, batch, self._engine(part, batch))
         applied = batch.start
         marks = [one for one in (*batch.unseen, *part.unseen) if self._is_touched(one, batch, part)]
-        # A definition at the start of its own transaction: what that has of rows comes behind it. What the same statement hides is
-        # marked before: behind it, the table has all up to its end.
+        # A definition applies at the start of its own transaction: the rows of that transaction come after it. What the same statement
+        # hides is marked before: after it, the table is complete up to its end.
         events: list[DdlChange | UnseenChange] = [*marks, *part.definitions]
         events.sort(key=lambda one: (one.start, one.position))
         for one in events:
@@ -244,8 +245,8 @@ class SinkTable:
         place: FeedOffset,
         batch: FeedBatch,
     ) -> None:
-        """Rows of one definition. Raises: FeedStop; RowsUnnamed, with nothing done."""
-        # Of one that is stale, or that a snapshot is to load, rows may be missing.
+        """Merge rows of one definition. Raises: FeedStop; RowsUnnamed, with nothing done."""
+        # A stale table, or one that a snapshot must load, may have missing rows.
         snapshot = bool(current.properties.get(SNAPSHOT))
         stale = bool(current.properties.get(STALE_FROM))
         unknown: list[tuple[str, ...]] | None = [] if snapshot else None
@@ -276,14 +277,14 @@ class SinkTable:
 
     @staticmethod
     def _name_rows(current: LakeTable) -> None:
-        """Gives all rows names of their own, which those of a table that had a key do not have."""
+        """Give all rows their own names, which rows of a table that had a key do not have."""
         schema, place = current.schema, current.place
         if place is not None:
             with current.scan() as reader:
                 current.rebuild(schema, changed_rows(reader, ColumnsChange(schema, numbered=True)), place)
 
     def _with_images(self, rows: PartRows, batch: FeedBatch) -> PartRows:
-        """The rows with their images, which are read again where the batch has only values."""
+        """Return the rows with their images, which are read again if the batch has only values."""
         if rows.has("after"):
             return rows
         wanted = pa.array(sorted(rows.places()), pa.int64())
@@ -293,14 +294,14 @@ class SinkTable:
         return spool.part(self.key)
 
     def _leave_to_snapshot(self, keys: list[tuple[str, ...]]) -> None:
-        """The running snapshot is to read these keys, too."""
+        """Leave these keys to the running snapshot."""
         if self.current is not None:
             state = json.loads(self.current.properties.get(SNAPSHOT) or "{}")
             state["pending"] = [*state.get("pending", []), *([json.loads(one) for one in key] for key in keys)]
             self.current.set_properties({SNAPSHOT: json.dumps(state)})
 
     def _table_rows(self, rows: PartRows, batch: FeedBatch) -> tuple[Table, TableRows]:
-        """The definition that rows have, and how they are kept. Raises: FeedStop where the lake's table has others columns."""
+        """Return the definition that rows have, and how they are kept. Raises: FeedStop if the lake's table has other columns."""
         places = [FeedOffset.at(one["file"], one["position"]) for one in rows.ends()]
         told = self._reading.told(places[0])
         first, last = (self.definition_at(place, batch.end) for place in places)
@@ -348,13 +349,13 @@ class SinkTable:
         self.create(lake_schema(columns, has_key=bool(lake_key(table))), place, properties)
 
     def create(self, schema: pa.Schema, place: FeedOffset, properties: Mapping[str, str] | None = None) -> None:
-        """Its table of current rows, empty."""
+        """Create its table of current rows, empty."""
         self.current = self._lake.create(NewTable(CURRENT, self.key, schema, place, properties or {}))
 
     # ---- definitions ----
 
     def _apply_definition(self, definition: DdlChange, place: FeedOffset, batch: FeedBatch) -> None:
-        """Raises: FeedStop where it cannot be followed."""
+        """Apply a definition. Raises: FeedStop if it cannot be followed."""
         fed = self.current.place if self.current is not None else None
         if fed is not None and fed >= definition.end:
             return
@@ -365,7 +366,7 @@ class SinkTable:
         if definition.action == CREATED:
             if self.current is not None or before is None or not definition.if_not_exists:
                 self._created(definition, after, place, told)
-            return  # else it was there, and what it held is not known
+            return  # Otherwise it existed, and its content is not known.
         if self.current is None:
             return
         if definition.action in (DROPPED, TRUNCATED):
@@ -422,14 +423,14 @@ class SinkTable:
             self.current.evolve(recreated(lake_columns(after, told), has_key=bool(lake_key(after))), place)
 
     def _freshen(self) -> None:
-        """Behind TRUNCATE and DROP all is known, and nothing is left for a snapshot to load."""
+        """Clear the marks of staleness: after TRUNCATE and DROP all is known, and nothing is left for a snapshot to load."""
         if self.current is None:
             return
         known = self.current.properties
         if known.get(STALE_FROM) or known.get(SNAPSHOT):
             self.current.set_properties({STALE_FROM: "", STALE_REASON: "", SNAPSHOT: ""})
 
-    # ---- what the binlog does not tell ----
+    # ---- what the binlog does not record ----
 
     def _note_undecided(self, batch: FeedBatch, part: TablePart) -> None:
         if not (batch.prepared or batch.rolled_back) or not part.rows.num_rows:
@@ -450,7 +451,7 @@ class SinkTable:
         return one.names(self.key)
 
     def mark_stale(self, table: LakeTable | None, one: UnseenChange) -> None:
-        """From there on the table may be another than the source's; nothing where it is fed further, or is stale already."""
+        """Mark that the table may differ from the source's from there on, unless it is fed further or is stale already."""
         if table is None or table.properties.get(STALE_FROM):
             return
         fed = table.place
@@ -459,7 +460,7 @@ class SinkTable:
 
 
 def unseen_at(version: int, reason: str) -> UnseenChange:
-    """Something that the binlog does not tell, of one table."""
+    """Return a change of one table that the binlog does not record."""
     return UnseenChange(FeedOffset.of_version(version), frozenset(), reason)
 
 
@@ -469,7 +470,7 @@ def _is_empty(table: LakeTable) -> bool:
 
 
 def _has_zero(table: LakeTable, name: str) -> bool:
-    """Whether some row has 0 or nothing in a column."""
+    """Return whether some row has 0 or NULL in a column."""
     with table.scan([name]) as reader:
         return any(
             pc.any(pc.fill_null(pc.equal(batch.column(0), pa.scalar(0).cast(batch.schema.field(0).type)), True)).as_py()
@@ -482,7 +483,7 @@ def _name_told(key: TableName | None) -> str | None:
 
 
 def with_definitions(rows: Iterable[pa.Table], definitions: list[DdlChange]) -> Iterator[pa.Table]:
-    """Rows of `changes` in order, with those of the definitions between them."""
+    """Yield rows of `changes` in order, with those of the definitions between them."""
     left = _definition_rows(definitions) if definitions else None
     for some in rows:
         table = some.select(CHANGE_COLUMNS.names).cast(CHANGE_COLUMNS)
@@ -500,7 +501,7 @@ def _in_order(rows: pa.Table) -> pa.Table:
 
 
 def _definition_rows(definitions: list[DdlChange]) -> pa.Table:
-    """`row` is below 0, so that those of one statement have an order, too."""
+    """Return definitions as rows; `row` is below 0, so that those of one statement are ordered, too."""
     counts = Counter(one.sequence for one in definitions)
     rows = []
     for one in definitions:

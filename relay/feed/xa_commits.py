@@ -1,4 +1,5 @@
-"""XA COMMIT: the rows that it brings stand where the transaction was prepared, perhaps before what a snapshot or a dump has."""
+"""Rows that XA COMMIT brings: they are logged where the transaction was prepared, perhaps before the contents of a snapshot or a
+dump."""
 
 from collections.abc import Iterable
 
@@ -10,9 +11,9 @@ from relay.feed.statements.logged_changes import UnseenChange
 
 
 def xa_commits(reading: ArchiveReading, start: FeedOffset, end: FeedOffset) -> list[UnseenChange]:
-    """Each XA COMMIT in [start, end), as a change of the tables whose rows its transaction has, wherever that was prepared.
+    """Return each XA COMMIT in [start, end) as a change of the tables whose rows its transaction has, wherever that was prepared.
 
-    Of one that the archive does not have it is a change of any table.
+    If the archive does not contain the transaction, it is a change of any table.
     """
     prepared: dict[str, FeedOffset] = {}
     commits: list[tuple[FeedOffset, str]] = []
@@ -31,7 +32,7 @@ def xa_commits(reading: ArchiveReading, start: FeedOffset, end: FeedOffset) -> l
 
 
 def _prepared_before(reading: ArchiveReading, start: FeedOffset, names: set[str]) -> dict[str, frozenset[TableName]]:
-    """The tables of the newest transactions of these names that were prepared before a place."""
+    """Return the tables of the newest transactions of these names that were prepared before a place."""
     found: dict[str, frozenset[TableName]] = {}
     if not names:
         return found

@@ -47,7 +47,7 @@ Found = tuple[int, ArchiveFinding]
 
 @dataclass(slots=True)
 class _Folder:
-    """The objects of one generation. objects: by name, without parts."""
+    """The objects of one generation, by name, without parts."""
 
     number: int
     objects: dict[str, ObjectFacts] = field(default_factory=dict)
@@ -68,10 +68,11 @@ def folder_of(number: int) -> str:
 
 
 class BucketCheck:
-    """The check of one archive, in `root`. Blocking. writer: its relay's uuid. is_mirror: all sealed binlogs should be in the bucket,
-    and what was purged at the relay is kept there.
+    """The check of one archive, in `root`. Blocking. `writer` is its relay's uuid. With `is_mirror` all sealed binlogs should be in the
+    bucket, and what was purged at the relay is kept there.
 
-    purged: what a mirror has kept of it counts as left over. deep: the bytes of copies are read too. cure: findings are repaired.
+    With `purged` what a mirror has kept of purged binlogs counts as left over. With `deep` the bytes of copies are read too. With
+    `cure` findings are repaired.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class BucketCheck:
     def run(
         self, generations: Sequence[tuple[int, Path]], keys: KeyRing | None, packing: PackOptions
     ) -> Iterator[Found]:
-        """Yield what is wrong, by generation. generations: those that have begun. Raises: OSError; CatalogUnreadable."""
+        """Yield what is wrong, by generation. `generations` are those that have begun. Raises: OSError; CatalogUnreadable."""
         try:
             if self._cure:
                 self._ownership.hold()
@@ -142,10 +143,10 @@ class BucketCheck:
     # --- unneeded objects --------------------------------------------------------------------------------------------
 
     def _orphans(self, folder: _Folder, files: Sequence[ArchivedFile]) -> Iterator[Found]:
-        """Yield the objects of binlogs that are older than all in the archive, or are missing among them; parts of such as are there
-        as a whole.
+        """Yield the objects of binlogs that are older than all in the archive, or are missing among them, and parts of binlogs that are
+        there as a whole.
 
-        Newer ones than all in the archive are not looked at: a relay that lost its newest files has them there.
+        Binlogs that are newer than all in the archive are skipped: a relay that lost its newest files has them there.
         """
         held = {file.number: file.name for file in files}
         newest = max(held, default=0)
@@ -186,7 +187,7 @@ class BucketCheck:
     # --- missing copies ----------------------------------------------------------------------------------------------
 
     def _checked_copy(self, keys: KeyRing | None) -> Generator[Found, None, CheckedCopy | None]:
-        """Return the contents of the bucket by the manifest; None: it is not believed, or there is none yet."""
+        """Return the contents of the bucket by the manifest; None if it is not believed, or there is none yet."""
         try:
             copy = open_copy(self._store, keys, bucket_content(self._store, to_restore=False), root=self._root)
         except (RestoreRefused, PackedError) as error:
@@ -203,7 +204,7 @@ class BucketCheck:
     def _copies(
         self, folders: dict[int, _Folder], held: dict[int, list[ArchivedFile]], copy: CheckedCopy | None
     ) -> Iterator[Found]:
-        """Check the sealed binlogs before the newest one that was copied: those after it the relay copies when it runs."""
+        """Check the sealed binlogs before the newest one that was copied: the relay copies later ones when it runs."""
         last = max(
             (
                 (number, file.number)

@@ -22,8 +22,9 @@ from relay.repair.file_origin import RemadeFile, remade_of_copy
 
 @dataclass(frozen=True, slots=True)
 class BucketOrigin:
-    """folder: of the generation's objects, with a slash at its end, or empty. keys: of encrypted ones. root: the archive's directory,
-    which knows the number of the bucket's manifest; None: it does not exist."""
+    """A source of damaged files in the bucket. `folder` is that of the generation's objects, with a slash at its end, or empty. `keys`
+    are for encrypted ones. `root` is the archive's directory, which knows the number of the bucket's manifest; None if it does not
+    exist."""
 
     store: ObjectStore
     folder: str

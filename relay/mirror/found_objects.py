@@ -14,7 +14,8 @@ from relay.packed.packed_errors import KeyMissing, KeyWrong, PackedError
 
 
 class FoundObjects:
-    """manifest: as it was loaded; what is taken over is listed in it. Blocking. Raises: ObjectStoreError."""
+    """The objects in the bucket. `manifest` is as it was loaded; objects that are taken over are listed in it. Blocking. Raises:
+    ObjectStoreError."""
 
     def __init__(self, store: ObjectStore, keys: KeyRing | None, manifest: ManifestKeeper) -> None:
         self._store = store
@@ -22,7 +23,7 @@ class FoundObjects:
         self._manifest = manifest
 
     def notes(self, there: Set[str]) -> tuple[set[str], list[str]]:
-        """Return those that count as copied, and those of them that the manifest did not list. there: by folder and binlog, those
+        """Return those that count as copied, and those of them that the manifest did not list. `there` has folder and binlog of those
         with a note and a packed file."""
         listed = {folder + file for folder, one in self._manifest.manifest.by_folder.items() for file in one.files}
         for key in listed - there:
@@ -59,7 +60,8 @@ class FoundObjects:
     def parts(
         self, found: Mapping[str, Sequence[MirrorPart]], numbers: Mapping[str, int]
     ) -> dict[str, list[MirrorPart]]:
-        """Return the parts that count; foreign ones are removed. found: by folder and binlog. numbers: of generations, by folder."""
+        """Return the parts that count; foreign ones are removed. `found` is by folder and binlog; `numbers` are those of generations,
+        by folder."""
         by_folder = self._manifest.manifest.by_folder
         keys = {part.key for parts in found.values() for part in parts}
         for folder, one in by_folder.items():

@@ -57,9 +57,9 @@ _LISTED_ADVICE: Final = (
 
 
 class Mirror:
-    """All on the event loop except for the passes. writer: uuid of the relay, token of this process.
+    """The mirror. It is used on the event loop except for the passes. `writer` is uuid of the relay and token of this process.
 
-    interval_s: the least time that what is published waits for a part of its own.
+    `interval_s` is the least time that published bytes wait for a part of their own.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Mirror:
         self._failures = 0
         self._trouble = ""
         self._behind_since: float | None = None
-        """The start of the lag, by the monotonic clock; None: all that was published is in the bucket, as far as is known."""
+        """The start of the lag, by the monotonic clock; None if all that was published is in the bucket, as far as is known."""
         self._told_behind = False
         self._told_left_out: dict[tuple[int, str], str] = {}
         self._lost_files = 0
@@ -251,7 +251,7 @@ class Mirror:
         if self._told_behind:
             self._told_behind = False
             log.info("mirror_caught_up", url=self._store.url())
-        # What was published meanwhile has waited since then at the earliest.
+        # Bytes that were published meanwhile have waited since then at the earliest.
         pending = self._pass.pending_bytes(self._picture())
         self._behind_since = began if pending else None
 

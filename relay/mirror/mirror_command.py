@@ -1,4 +1,4 @@
-"""`binlog-relay archive mirror`: the state of the bucket's copy of the archive, as read from the bucket itself."""
+"""The command `binlog-relay archive mirror`: the state of the bucket's copy of the archive, as read from the bucket itself."""
 
 import json
 import sys

@@ -53,8 +53,9 @@ _LISTED_AGAIN_S: Final = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class LeftOutFile:
-    """A sealed binlog that is not copied, because it is not what was archived. end: its size. what, advice: half a sentence, and the
-    next step. state: of its files on the disk; tried_s: the time of the last attempt, by the monotonic clock."""
+    """A sealed binlog that is not copied, because it is not what was archived. `end` is its size. `what` and `advice` are half a
+    sentence, and the next step. `state` is that of its files on the disk; `tried_s` is the time of the last attempt, by the monotonic
+    clock."""
 
     end: int
     what: str
@@ -64,7 +65,7 @@ class LeftOutFile:
 
 
 class MirrorPass:
-    """One pass. It knows what is in the bucket, since it was listed, once a day. Blocking, for one thread.
+    """One pass. It knows the bucket's contents from a listing, once a day. Blocking, for one thread.
 
     Its methods raise: MirrorRefused; ObjectStoreError; OSError; CopyStopped.
     """
@@ -90,9 +91,9 @@ class MirrorPass:
         self._packed_s = 0.0
         """The time when something was packed last, by the monotonic clock."""
         self._there: set[str] | None = None
-        """Those that are there as a whole, by folder and binlog; None: the bucket was not listed yet."""
+        """Those that are there as a whole, by folder and binlog; None if the bucket was not listed yet."""
         self._compared: dict[str, dict[str, int]] = {}
-        """The binlogs that must still be compared, by folder and binlog: by key the sizes of the bucket's objects for them."""
+        """The binlogs that must still be compared, by folder and binlog: each has the sizes of the bucket's objects for it, by key."""
         self.others: list[tuple[str, str]] = []
         """Binlogs of which the bucket had another one, and the difference; the reporter removes them here."""
         self._term = 0
@@ -115,7 +116,7 @@ class MirrorPass:
         """The numbers of copied files and parts."""
 
     def run(self, generations: Sequence[PicturedGeneration]) -> bool:
-        """Copy what is missing, in the archive's order. False: what was known of the bucket is forgotten, because it is old or
+        """Copy what is missing, in the archive's order. Return False if what was known of the bucket is forgotten, because it is old or
         another process wrote there. Then it must be called again, with all of the archive."""
         if self._there is not None and time.monotonic() - self._listed_s > _LISTED_AGAIN_S:
             self._forget()
@@ -236,7 +237,7 @@ class MirrorPass:
     # --- sealed files ----------------------------------------------------------------------------------------------------
 
     def _copy_sealed(self, generation: PicturedGeneration, file: PicturedFile) -> bool:
-        """Copy a sealed binlog. False: the catalog does not know yet that it is sealed."""
+        """Copy a sealed binlog. Return False if the catalog does not know yet that it is sealed."""
         assert self._there is not None
         key = generation.folder + file.name
         if key in self._compared:
@@ -276,7 +277,7 @@ class MirrorPass:
         return True
 
     def _differs(self, generation: PicturedGeneration, name: str, sizes: Mapping[str, int]) -> str | None:
-        """Return the difference as `SealedCopy.differs`, and check that its note is the one that was written."""
+        """Return the difference that `SealedCopy.differs` finds, and check that its note is the one that was written."""
         key = generation.folder + name + PLACE_SUFFIX
         try:
             data = self._store.get(key, MOST_NOTE_BYTES)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class PicturedFile:
-    """A binlog. end: the offset up to which it is published."""
+    """A binlog. `end` is the offset up to which it is published."""
 
     name: str
     number: int
@@ -16,8 +16,8 @@ class PicturedFile:
 
 @dataclass(frozen=True, slots=True)
 class PicturedGeneration:
-    """The files of one generation, oldest first, from the first on that may be missing in the bucket. folder: of its objects, with a
-    slash at its end, or empty."""
+    """The files of one generation, oldest first, from the first on that may be missing in the bucket. `folder` is that of its objects,
+    with a slash at its end, or empty."""
 
     number: int
     directory: Path

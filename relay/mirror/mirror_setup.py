@@ -25,7 +25,7 @@ from relay.tiers.tier_setup import bucket_store, key_ring
 
 
 def copies_of(section: ArchiveSection, root: Path, number: int) -> list[BucketOrigin]:
-    """Return the sources of damaged files of the generation with that number, besides its source. root: the archive's directory. It
+    """Return the sources of damaged files of the generation with that number, besides its source. `root` is the archive's directory. It
     reads keys and credentials.
 
     Raises: KeyUnreadable, StoreRefused.
@@ -58,8 +58,8 @@ def bucket_findings(config: Config, *, purged: bool, deep: bool, cure: bool) -> 
 def archive_mirror(
     section: ArchiveSection, archive: Archive, uuid: str, token: str, room: PackingRoom | None = None
 ) -> Mirror | None:
-    """Return the mirror, which is not started yet; None: relay.toml has none. uuid, token: of the relay and of this process. room: of
-    the archive's disk.
+    """Return the mirror, which is not started yet; None if relay.toml has none. `uuid` is the relay's, `token` this process's. `room`
+    is that of the archive's disk.
 
     Raises: KeyUnreadable, StoreRefused.
     """

@@ -1,4 +1,4 @@
-"""`binlog-relay archive restore`: an archive from a bucket, for a relay whose disk is lost."""
+"""The command `binlog-relay archive restore`: an archive from a bucket, for a relay whose disk is lost."""
 
 import json
 import sys
@@ -22,7 +22,8 @@ _SHOWN: Final = 20
 def restore(
     config: Config, url: str | None, *, download: bool, holes: str, as_json: bool, wanted: WantedCopy = AS_WRITTEN
 ) -> None:
-    """Create the archive's directory and print its contents. url: of the bucket, instead of relay.toml's. holes: as in `HolesWanted`.
+    """Create the archive's directory and print its contents. `url` is that of the bucket, instead of relay.toml's. `holes` is as in
+    `HolesWanted`.
 
     Raises: CommandFailed.
     """

@@ -1,4 +1,4 @@
-"""Creates an archive from the bucket alone: small files, the indexes of binlogs, the file that grew from its parts.
+"""The restore of an archive from the bucket alone: small files, the indexes of binlogs, the file that grew from its parts.
 
 The binlogs stay in the bucket (tier `object`), or come back as plain files. The catalog is rebuilt from NAME.place and ledger.jsonl
 by the next start, as after each loss of a catalog.
@@ -94,7 +94,8 @@ def restore_archive(
 ) -> RestoredArchive:
     """Create `directory` (<archive.dir>/<source name>), which must be missing or empty; it exists whole or not at all. Blocking.
 
-    wanted: what is accepted although it may be foreign. holes: what is restored if binlogs are missing in the middle of the copy.
+    `wanted` says what is accepted although it may be foreign. `holes` says what is restored if binlogs are missing in the middle of the
+    copy.
 
     Raises: RestoreRefused, MirrorRefused; ObjectStoreError; PackedError (damage, keys); OSError.
     """
@@ -244,7 +245,7 @@ class _Restoring:
     ) -> LocationNote:
         """Return the note of an object that is not the one that was noted, and has the binlog: its relay died before it noted that.
 
-        size: of the object; None: there is none. Raises: RestoreRefused; ObjectStoreError; KeyMissing, KeyWrong.
+        `size` is that of the object; None if there is none. Raises: RestoreRefused; ObjectStoreError; KeyMissing, KeyWrong.
         """
         key, place, why = generation.folder + note.place.stored_name, note.place, ""
         if size is not None:
@@ -330,7 +331,7 @@ class _Restoring:
         return reader
 
     def _grown(self, generation: BucketGeneration, directory: Path) -> Position | None:
-        """Restore the file after the last whole one, from its parts, cut back to its last whole transaction; return its end, None:
+        """Restore the file after the last whole one, from its parts, cut back to its last whole transaction; return its end, or None if
         there is none."""
         newest = binlog_number(generation.files[-1]) if generation.files else -1
         names = sorted((name for name in generation.parts if binlog_number(name) > newest), key=binlog_number)

@@ -36,7 +36,8 @@ def _not_as_archived(what: str) -> CopyFailed:
 
 
 class SealedCopy:
-    """Blocking, for one thread. stop: ends it by CopyStopped, also between two frames. archive: the uuid of packed files.
+    """The copier. Blocking, for one thread. `stop` ends it by CopyStopped, also between two frames. `archive` is the uuid of packed
+    files.
 
     Raises: CopyFailed (nothing of it was sent); ObjectStoreError, ObjectDamaged (what was sent is read back as other bytes);
     OSError; CopyStopped.
@@ -57,7 +58,7 @@ class SealedCopy:
         self._packing = SealedPacking(means, _MIRRORING)
 
     def put(self, generation: PicturedGeneration, name: str) -> LocationNote | None:
-        """Put the packed binlog into the bucket. None: the catalog does not know yet that it is sealed."""
+        """Put the packed binlog into the bucket. Return None if the catalog does not know yet that it is sealed."""
         row, gtids = self._row(generation, name)
         if row is None or not row.sealed or gtids is None:
             return None
@@ -69,8 +70,8 @@ class SealedCopy:
     def differs(
         self, generation: PicturedGeneration, name: str, content: bytes, sizes: Mapping[str, int]
     ) -> str | None:
-        """Return how the bucket's copy of a sealed binlog differs from the archived one, as far as its note and its size tell; None:
-        it does not. content: of the note. sizes: by key, of the bucket's objects for it."""
+        """Return how the bucket's copy of a sealed binlog differs from the archived one, as far as its note and its size tell; None if
+        it does not. `content` is that of the note. `sizes` are those of the bucket's objects for it, by key."""
         row, _gtids = self._row(generation, name)
         try:
             note = LocationNote.decode(content)
@@ -105,7 +106,7 @@ class SealedCopy:
     # --- as it was received --------------------------------------------------------------------------------------------
 
     def _packed(self, path: Path, folder: str, row: ArchivedFile, of: OfArchive) -> StorageLocation | None:
-        """Return the place of the packed file; None: it is not on the disk as it was received, or not any more."""
+        """Return the place of the packed file; None if it is not on the disk as it was received, or no longer."""
         try:
             size = self._layer.size_of(path)
         except FileNotFoundError:
@@ -136,7 +137,7 @@ class SealedCopy:
     # --- packed already ------------------------------------------------------------------------------------------------
 
     def _packed_already(self, path: Path, folder: str) -> StorageLocation:
-        """Return the place of a file that is packed on the disk, from where it goes as it is; or in the bucket."""
+        """Return the place of a file that is packed on the disk, from where it is sent unchanged, or in the bucket."""
         gone = ""
         for _ in range(2):  # it may leave the disk for the bucket meanwhile
             try:

@@ -1,1 +1,1 @@
-"""Reports of audits and of the feed: one HTML page that needs nothing else, no network and no script."""
+"""Reports of audits and of the feed: one self-contained HTML page, without network access and scripts."""

@@ -1,6 +1,6 @@
 """Charts as inline SVG, drawn by pygal. Colours and fonts are the page's; every mark has its value in a title.
 
-What pygal adds for pages of its own (a script, a style, what its script looks for) is taken away: a report runs nothing.
+The parts that pygal adds for its own pages (a script, a style, what its script looks for) are removed: a report runs nothing.
 """
 
 import math
@@ -39,7 +39,7 @@ _KEPT: Final = _ROUNDED | {"class", "d", "transform", "viewBox", "text-anchor"}
 
 
 def svg(chart: Chart) -> Markup:
-    """The chart's drawing; nothing where there is nothing to draw."""
+    """Return the chart's drawing; nothing if there is nothing to draw."""
     if isinstance(chart, OverTime):
         return _over_time(chart)
     values = [(label, value) for label, value in chart.values if value > 0]
@@ -52,7 +52,7 @@ def svg(chart: Chart) -> Markup:
 
 
 def steps_told(chart: OverTime) -> str:
-    """From when to when the steps of a chart are, and how long they are."""
+    """Return the time range of a chart's steps, and their length."""
     slots = list(time_slots(chart.series, chart.step_s))
     if not slots:
         return ""
@@ -61,7 +61,7 @@ def steps_told(chart: OverTime) -> str:
 
 
 def axis_values(most: float, unit: Unit) -> list[float]:
-    """Round values from 0 on, at which an axis for `most` has its lines; none is far above it."""
+    """Return round values from 0 on, at which an axis for `most` has its lines; none is far above it."""
     if most <= 0:
         return [0.0]
     base = 1024.0 if unit == "bytes" and most >= 1024 else 10.0
@@ -102,7 +102,7 @@ def _bars(chart: Bars | Shares | Columns, values: list[tuple[str, float]], whole
         print_values=True,
         print_values_position="top",
         spacing=0,
-        # Room for the value that is printed behind the longest bar.
+        # This leaves room for the value that is printed after the longest bar.
         range=(0, most * 1.22),
     )
     drawn.x_labels = [_short(label) for label, _ in reversed(values)]
@@ -137,7 +137,7 @@ def _over_time(chart: OverTime) -> Markup:
 
 
 def _bar(value: float, title: str) -> dict[str, Any]:
-    """A bar; of what is not there none is drawn."""
+    """Return a bar; a missing value has none."""
     return {"value": value, "label": shown(title)} if value else {"value": None}
 
 
@@ -167,7 +167,7 @@ def _config(height: int, unit: Unit, most: float) -> dict[str, Any]:
         "height": height,
         "margin": 4,
         "margin_right": 12,
-        "margin_bottom": 9,  # of letters below the line, too
+        "margin_bottom": 9,  # This includes letters below the line
         "js": (),
         "css": (),
         "style": _STYLE,
@@ -183,7 +183,7 @@ def _config(height: int, unit: Unit, most: float) -> dict[str, Any]:
 
 
 def _drawn(chart: Any, label: str) -> Markup:
-    """The drawing. A bar's label becomes its title, which a browser shows where the pointer is."""
+    """Return the drawing. A bar's label becomes its title, which a browser shows at the pointer."""
     root: ElementTree.Element = chart.render_tree()
     root.tag = "svg"
     for parent in list(root.iter()):
@@ -218,7 +218,7 @@ def _classes(element: ElementTree.Element) -> list[str]:
 
 
 def _without_empty_groups(root: ElementTree.Element) -> bool:
-    """Takes away groups with nothing in them; whether there was one."""
+    """Remove groups with nothing in them; return whether there was one."""
     empty = [(parent, child) for parent in root.iter() for child in parent if _is_empty(child)]
     for parent, child in empty:
         parent.remove(child)
@@ -226,7 +226,7 @@ def _without_empty_groups(root: ElementTree.Element) -> bool:
 
 
 def _is_empty(element: ElementTree.Element) -> bool:
-    """Also the line of a label that has no text: only every so many steps have one."""
+    """Return whether a group is empty, or the line of a label without text: only every so many steps have one."""
     if element.tag != "g":
         return False
     return not len(element) or ("guides" in _classes(element) and not any(one.text for one in element.iter("text")))

@@ -1,4 +1,4 @@
-"""What a report is made of: sections with texts, charts and tables. Plain values; `page` makes HTML of them."""
+"""The content of a report: sections with texts, charts and tables. They are plain values; `page` makes HTML of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,14 +7,13 @@ from typing import Any, Literal
 
 Unit = Literal["count", "bytes", "seconds"]
 Kind = Literal["text", "code", "place", "count", "number", "bytes", "seconds", "time", "percent", "severity", "word"]
-"""How a cell is shown: text as it is, `code` for statements and names, `place` for FILE:POSITION, `word` for texts that are short,
-whole numbers (`count`) and others,
-times in UTC, shares in [0, 1]."""
+"""The display of a cell: `text` as it is, `code` for statements and names, `place` for FILE:POSITION, `word` for short texts, whole
+numbers (`count`) and others, times in UTC, shares in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Horizontal bars, one a label: how much of each there is."""
+    """Horizontal bars, one for each label: how much of each there is."""
 
     title: str
     values: Sequence[tuple[str, float]]
@@ -23,7 +22,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Upright columns over classes in order (a histogram): their labels are short."""
+    """Upright columns over ordered classes (a histogram): their labels are short."""
 
     title: str
     values: Sequence[tuple[str, float]]
@@ -32,10 +31,10 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """Columns over time. `series`: name -> (start of the step, value), stacked; steps are `step_s` long, gaps are 0.
+    """Columns over time. `series` maps a name to (start of the step, value), stacked; steps are `step_s` long, gaps are 0.
 
-    `between`: the first and the last event; with it the columns are rates: what a step has, divided by those of its seconds that lie
-    between the two.
+    `between` is the first and the last event; with it the columns are rates: the value of a step, divided by those of its seconds that
+    are between the two.
     """
 
     title: str
@@ -47,7 +46,7 @@ class OverTime:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Bars that together are a whole: each says what share of it it is."""
+    """Bars that together are a whole: each shows its share."""
 
     title: str
     values: Sequence[tuple[str, float]]
@@ -59,8 +58,8 @@ Chart = Bars | Columns | OverTime | Shares
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows of as many cells as there are `columns` (heading -> kind); None is shown as -. `left_out`: rows beyond --limit, no others.
-    `anchor`: what a link on the page may name it by, a word in snake_case."""
+    """Rows of as many cells as there are `columns` (heading -> kind); None is shown as -. `left_out` is the number of rows beyond
+    --limit, and of no others. A link on the page may name the table by `anchor`, a word in snake_case."""
 
     title: str
     columns: dict[str, Kind]
@@ -71,13 +70,13 @@ class ReportTable:
 
     @property
     def kinds(self) -> list[Kind]:
-        """How each column is shown."""
+        """The kinds of the columns."""
         return list(self.columns.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A chapter of the report. `links`: of each row of its first table the anchor that its second cell leads to, or ""."""
+    """A chapter of the report. `links` has, for each row of its first table, the anchor to which its second cell links, or ""."""
 
     title: str
     text: str = ""
@@ -88,7 +87,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line of "What was read", for people; and for programs: `values`, with units in their names."""
+    """A line of "What was read", for people; and for programs `values`, with units in their names."""
 
     name: str
     text: str
@@ -115,8 +114,8 @@ class IndexRow:
 
 @dataclass(slots=True)
 class Page:
-    """A whole report. `facts`: what was read, and how; `verdict`: the one sentence to remember; `fine`: nothing was found;
-    `cases`: long listings, behind all else; `index`: whether it is one of several, with a page over them."""
+    """A whole report. `facts` say what was read, and how; `verdict` is the one sentence to remember; `fine` means that nothing was
+    found; `cases` are long listings, at the end; `index` says whether it is one of several, with a page over them."""
 
     title: str
     what: str

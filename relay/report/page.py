@@ -1,7 +1,7 @@
 """Reports as HTML pages, by Jinja's templates: style and charts inside, nothing loaded, nothing run.
 
-What stands in a page came out of binlogs, so anybody may have written it: every value that a template shows is made visible by
-`shown` and then escaped, whether the template asks for it or not.
+The contents of a page come from binlogs, so anyone may have written them: every value that a template shows is made visible by `shown`
+and then escaped, whether the template asks for it or not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from relay.report.content import Fact, IndexRow, Kind, Page, ReportTable
 from relay.report.text import count, moment, number, number_of, share, shown, size, span
 
 _NUMBERS: Final = frozenset({"count", "number", "bytes", "seconds", "percent"})
-# Pixels of a column. Texts share what is left, and have as much at least.
+# Pixels of a column. Texts share the rest, and have at least as much.
 _WIDTHS: Final[dict[str, int]] = {
     "place": 200, "time": 168, "count": 96, "number": 96, "bytes": 92, "seconds": 92, "percent": 76, "severity": 80, "word": 90,
 }  # fmt: skip
@@ -25,7 +25,7 @@ _LEAST_TEXT: Final = 130
 
 
 def html(page: Page) -> str:
-    """The page of an audit."""
+    """Return the page of an audit."""
     made: str = _templates().get_template("report.html").render(page=page)
     return made
 
@@ -33,7 +33,7 @@ def html(page: Page) -> str:
 def index_html(
     archive: str, verdict: str, facts: Sequence[Fact], rows: Sequence[IndexRow], left_out: Sequence[tuple[str, str]]
 ) -> str:
-    """The page over several audits. `left_out`: audits that are not among them, and why."""
+    """Return the page over several audits. `left_out` are the omitted audits, with the reasons."""
     fine = all(row.fine for row in rows)
     told = {"archive": archive, "verdict": verdict, "fine": fine, "facts": facts, "rows": rows, "left_out": left_out}
     made: str = _templates().get_template("index.html").render(told)
@@ -63,7 +63,7 @@ def _templates() -> Environment:
 
 
 def _visible(value: object) -> object:
-    """What a template shows: nothing in it acts. What a template made, or a chart, is markup already."""
+    """Return what a template shows, with everything in it inactive. The output of a template or a chart is markup already."""
     return value if isinstance(value, Markup) else shown(str(value))
 
 
@@ -77,7 +77,7 @@ def _least_width(table: ReportTable) -> int:
 
 
 def value_text(value: Any, kind: Kind) -> str:
-    """A table's cell as text."""
+    """Return a table's cell as text."""
     if value is None:
         return "-"
     if kind in _AS_TEXT:

@@ -1,7 +1,7 @@
 """Numbers, times and names as people read them, on a page and on a terminal.
 
-Names come out of binlogs, so anybody may have chosen them: nothing in them may act as markup, as a terminal's command, or
-turn the direction of what follows.
+Names come from binlogs, so anyone may have chosen them: nothing in them may act as markup, as a terminal's command, or change the
+direction of what follows.
 """
 
 import unicodedata
@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 LONGEST_TEXT: Final = 4000
-"""Characters of one text; the rest is cut, and said to be."""
+"""The maximum number of characters of one text; the rest is cut, and reported."""
 _ACTING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def shown(text: str, longest: int = LONGEST_TEXT) -> str:
-    """`text` with everything in it visible: control and format characters become \\u202e, line ends and tabs blanks."""
+    """Return `text` with everything in it visible: control and format characters become \\u202e, line ends and tabs blanks."""
     cut = text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} characters more)"
     if cut.isascii() and cut.isprintable():
         return cut
@@ -32,18 +32,18 @@ def _shown(character: str) -> str:
 
 
 def count(number: float) -> str:
-    """1234567 -> 1,234,567"""
+    """Format 1234567 as 1,234,567."""
     return f"{number:,.0f}"
 
 
 def number_of(number: int, noun: str) -> str:
-    """1 file, 2 files."""
+    """Return 1 file, 2 files."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else f"{noun}s"
     return f"{count(number)} {noun if number == 1 else plural}"
 
 
 def size(bytes_: float) -> str:
-    """Bytes in the unit that leaves one to four digits before the point."""
+    """Return bytes in the unit that leaves one to four digits before the point."""
     value = float(bytes_)
     for unit in _BYTE_UNITS:
         if abs(value) < 1024 or unit == _BYTE_UNITS[-1]:
@@ -53,7 +53,7 @@ def size(bytes_: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration: 0.3 s, 42 s, 3 min 5 s, 2 h 10 min, 3 d 4 h."""
+    """Return a duration: 0.3 s, 42 s, 3 min 5 s, 2 h 10 min, 3 d 4 h."""
     if abs(seconds) < 10:
         return f"{seconds:.1f}".rstrip("0").rstrip(".") + " s"
     whole = round(seconds)
@@ -66,17 +66,17 @@ def span(seconds: float) -> str:
 
 
 def utc(time: datetime) -> datetime:
-    """The time in UTC. Spark's rows have times without a zone: they are of this process's own."""
+    """Return the time in UTC. Times without a zone, as Spark's rows have, are in this process's zone."""
     return time.astimezone(UTC)
 
 
 def moment(time: datetime | None) -> str:
-    """A time in UTC, to the second; - for none."""
+    """Return a time in UTC, to the second; - for none."""
     return "-" if time is None else utc(time).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def share(part: float, whole: float) -> str:
-    """Per cent, so that what is there never reads 0 %, and what is not all never 100 %."""
+    """Return a percentage; a part that exists is never 0 %, and an incomplete one never 100 %."""
     if not whole:
         return "-"
     percent = 100 * part / whole
@@ -88,7 +88,7 @@ def share(part: float, whole: float) -> str:
 
 
 def number(value: float) -> str:
-    """A number that need not be whole: 1,234, 12.3, 0.05."""
+    """Return a number that need not be whole: 1,234, 12.3, 0.05."""
     if value == round(value) or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2g}" if abs(value) < 0.1 else f"{value:.2f}".rstrip("0")

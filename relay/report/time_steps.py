@@ -1,4 +1,4 @@
-"""Steps of time: how long they are so that a chart has a readable number of them, and how much of each the archive covers."""
+"""Steps of time: a length that gives a chart a readable number of them, and how much of each the archive covers."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ _WEEK: Final = 604800
 
 
 def time_step(first: datetime, last: datetime) -> int:
-    """Seconds of a step so that `first` to `last` has a readable number of them."""
+    """Return the seconds of a step so that `first` to `last` has a readable number of them."""
     seconds = max((last - first).total_seconds(), 1)
     for step in _STEPS:
         if seconds / step <= _MOST_STEPS:
@@ -23,13 +23,13 @@ def time_step(first: datetime, last: datetime) -> int:
 
 
 def seconds_covered(first: datetime, last: datetime) -> float:
-    """Seconds that events of `first` to `last` lie in: times in binlogs are of whole seconds, so the last second counts."""
+    """Return the seconds that events from `first` to `last` cover: times in binlogs are whole seconds, so the last second counts."""
     return max((last - first).total_seconds(), 0) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSlot:
-    """A step of a chart: `seconds` of it lie between the first and the last event. `values`: of each series, in their order."""
+    """A step of a chart: `seconds` of it are between the first and the last event. `values` has one for each series, in order."""
 
     begin: datetime
     seconds: float
@@ -39,7 +39,8 @@ class TimeSlot:
 def time_slots(
     series: Mapping[str, Sequence[tuple[datetime, float]]], step_s: int, most: int = _MOST_STEPS * 2
 ) -> Iterator[TimeSlot]:
-    """The steps from the first value to the last, those without a value too; several at a time, where they were more than `most`.
+    """Yield the steps from the first value to the last, including those without a value; several are merged if there were more than
+    `most`.
 
     Values are of steps that begin at multiples of `step_s`.
     """
@@ -58,7 +59,7 @@ def time_slots(
 
 
 def covered_of(begin: datetime, step_s: float, first: datetime, last: datetime) -> float:
-    """How many seconds of the step at `begin` lie between the first event and the last: the first and the last step of an
+    """Return how many seconds of the step at `begin` are between the first event and the last: the first and the last step of an
     archive are seldom whole."""
     end = min(utc(begin) + timedelta(seconds=step_s), utc(last) + timedelta(seconds=1))
     return max((end - max(utc(begin), utc(first))).total_seconds(), 1.0)

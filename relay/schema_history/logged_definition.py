@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from protocol.binlog.layout import FLAGS, OF_ONE_CONNECTION
 from protocol.binlog.schema.collation_names import collation_of_number
 from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import definition_statement, statement_setting
 from protocol.errors import ProtocolError
 from protocol.sql.kind import StatementKind, kind_of
+from protocol.sql.statements.statement_names import defined_names
 
 if TYPE_CHECKING:
     # A running relay notes statements and hardly ever asks what they say: it is spared the parser.

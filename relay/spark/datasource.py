@@ -1,7 +1,7 @@
 """The data source `binlog`: `spark.read.format("binlog").option("level", "transactions").load(path)`.
 
-Spark has a process of its own make the source, another plan it, and others read; each imports this module, and then only
-what it does: all of it would be a third of a second for each.
+Spark has separate processes create the source, plan it, and read it; each imports this module, and then only what it does: importing
+everything would cost each a third of a second.
 """
 
 import functools
@@ -47,7 +47,7 @@ _BATCH_OPTIONS: Final = (
 )
 _MARK: Final = "option."
 _OPTIONS: Final = "binlog-relay.options"
-"""Key of a column's metadata."""
+"""A column's metadata has this key."""
 _OF_TABLES: Final = ("provider", "owner", "external", "is_managed_location", "comment", "serialization.format")
 _STARTS: Final = ("startingPosition", "startingTimestamp", "startingGtid")
 _ENDS: Final = ("endingPosition", "endingTimestamp")
@@ -65,30 +65,30 @@ PUSHDOWN_SETTING: Final = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `binlog` known to the session, and lets filters reach it."""
+    """Register `binlog` with the session, and let filters reach it."""
     spark.conf.set(PUSHDOWN_SETTING, "true")
     spark.dataSource.register(BinlogDataSource)
 
 
 class BinlogDataSource(DataSource):
-    """Binlogs of an archive, a directory, a pattern, or one file.
+    """Binlogs of an archive, a directory, a pattern, or one file. These are the options:
 
-    pushdown = true: filters reach files, splits and the kernel; the frame is good for one query (see PushingReader).
+    pushdown = true: filters reach files, splits and the kernel; the frame is valid for one query (see PushingReader).
 
-    since and until: only what happened in [since, until), by the times in events; files that the source began later, or
-    ended earlier, are not read at all.
+    since and until: only events in [since, until), by their times, are read; files that the source began later, or ended earlier, are
+    skipped.
 
-    endingPosition = FILE:POSITION, the end of a transaction: what was written behind it is not read. For several frames that
-    are to see the same of an archive that grows.
+    endingPosition = FILE:POSITION, the end of a transaction: what was written after it is not read. It is for several frames that must
+    see the same of an archive that grows.
 
     In a stream: one of startingPosition = earliest | latest | FILE:POSITION, startingTimestamp, startingGtid; one of endingPosition,
     endingTimestamp; maxBytesPerTrigger, maxTransactionsPerTrigger; failOnDataLoss.
 
-    overlap = once | every: transactions that a later source's files repeat of the sources before it (see overlap) are read
-    once, or as often as they stand in files. Levels events and findings show the files as they are.
+    overlap = once | every: transactions that a later source's files repeat of the sources before it (see overlap) are read once, or as
+    often as files contain them. Levels events and findings show the files as they are.
 
-    Options: level = events | transactions | rows | statements | table_maps | findings, or changes of the option table; columns:
-    names, with commas; mode = permissive (a finding is a row) | failfast (it is an error); splitBytes: aimed size of a task's share.
+    Options: level = events | transactions | rows | statements | table_maps | findings, or changes of the option table; columns: names,
+    with commas; mode = permissive (a finding is a row) | failfast (it is an error); splitBytes: target size of a task's share.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -97,13 +97,13 @@ class BinlogDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format` takes."""
+        """Return the name for `format`."""
         return "binlog"
 
     def schema(self) -> StructType:
-        """The level's columns, or those of the option `columns`.
+        """Return the level's columns, or those of the option `columns`.
 
-        With CREATE TABLE the options are written down in it: Spark (seen in 4.3) does not give them when the table is read.
+        With CREATE TABLE the options are stored in the schema: Spark (seen in 4.3) does not pass them when the table is read.
         """
         _keep_modules_of_planner()
         text = self.options.get("columns")
@@ -132,7 +132,7 @@ class BinlogDataSource(DataSource):
         return change_kinds(columns), list(change_options(columns, table, names, failfast=False).names)
 
     def reader(self, schema: StructType) -> "BinlogReader":
-        """A reader of the columns in `schema`."""
+        """Return a reader of the columns in `schema`."""
         self._take_options_of(schema)
         self._paths()
         options = self._read_options(schema)
@@ -163,7 +163,7 @@ class BinlogDataSource(DataSource):
         return kind(read, options)
 
     def streamReader(self, schema: StructType) -> "BinlogStreamReader":
-        """A reader of micro-batches of the columns in `schema`."""
+        """Return a reader of micro-batches of the columns in `schema`."""
         from relay.spark.micro_batches import BinlogStreamReader
 
         self._take_options_of(schema)
@@ -241,7 +241,7 @@ class BinlogDataSource(DataSource):
         return place
 
     def _take_options_of(self, schema: StructType) -> None:
-        """Those that CREATE TABLE was given, but for those that the query gives itself."""
+        """Take the options of CREATE TABLE, except those that the query itself gives."""
         for said in (field.metadata.get(_OPTIONS) for field in schema):
             if said is not None:
                 for name, value in json.loads(said).items():
@@ -249,7 +249,7 @@ class BinlogDataSource(DataSource):
                 return
 
     def _of_files(self) -> str:
-        """The level that is made of what stands in files."""
+        """Return the level that is made of what files contain."""
         level = self._level()
         return "rows" if level == CHANGES else level
 
@@ -314,7 +314,7 @@ class BinlogDataSource(DataSource):
         return (text or ONCE).lower()
 
     def _paths(self) -> tuple[str, ...]:
-        """What `load` was given, or what `CREATE TABLE … USING binlog LOCATION …` says."""
+        """Return the arguments of `load`, or the location of `CREATE TABLE … USING binlog LOCATION …`."""
         several = self.options.get("paths")
         paths = tuple(json.loads(several)) if several else ()
         one = self.options.get("path") or self.options.get("location")
@@ -352,7 +352,7 @@ class BinlogDataSource(DataSource):
 
 
 def _as_load_gives(options: MutableMapping[str, str]) -> MutableMapping[str, str]:
-    """The options as `load` gives them; CREATE TABLE marks them, and adds what Spark knows of the table."""
+    """Return the options as `load` gives them; CREATE TABLE marks them, and adds Spark's facts about the table."""
     for name in list(options):
         if name.startswith(_MARK):
             options[name.removeprefix(_MARK)] = options.pop(name)
@@ -363,18 +363,19 @@ def _as_load_gives(options: MutableMapping[str, str]) -> MutableMapping[str, str
 
 @functools.cache
 def _keep_modules() -> None:
-    """Once in a process of Spark's, which looks for garbage after each thing that it does."""
+    """Freeze the imported modules, once in a process of Spark's, which collects garbage after each of its steps."""
     keep_what_is_here()
 
 
 def _keep_modules_of_planner() -> None:
-    """Spark (seen in 4.3) marks its processes; `schema` and `partitions` may be called by anybody else."""
+    """Freeze the modules in Spark's own processes, which it marks (seen in 4.3); other callers may use `schema` and `partitions`
+    too."""
     if "SPARK_PYTHON_RUNTIME" in os.environ:
         _keep_modules()
 
 
 class BinlogReader(SentReader, DataSourceReader):
-    """Plans splits on the driver, reads them on executors."""
+    """A reader that plans splits on the driver and reads them on executors."""
 
     def __init__(self, read: WholeRead, options: "ReadOptions | ChangeOptions") -> None:
         self._read = read
@@ -388,7 +389,7 @@ class BinlogReader(SentReader, DataSourceReader):
             self._wanted = wanted_of_table(options.table, read.since, read.until)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """What each task reads."""
+        """Return the input of each task."""
         from relay.spark.spark_task import tasks_of
 
         tasks = tasks_of(splits_of_read(self._read, self._wanted), self._read.split_bytes)
@@ -396,11 +397,11 @@ class BinlogReader(SentReader, DataSourceReader):
         return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one task."""
+        """Yield the batches of one task."""
         from relay.spark.spark_batches import read_for_spark
         from relay.spark.spark_task import SplitTask
 
-        # Spark hands out one partition of its own where `partitions` gave none.
+        # Spark passes a partition of its own if `partitions` returned none.
         if isinstance(partition, SplitTask):
             _keep_modules()
             for split in partition.splits:
@@ -408,14 +409,14 @@ class BinlogReader(SentReader, DataSourceReader):
 
 
 class PushingReader(BinlogReader):
-    """A reader that Spark hands its filters to.
+    """A reader to which Spark passes its filters.
 
-    Spark (seen in 4.3) keeps what was planned with filters at the frame that `load` gave, and takes it again for
-    the frame's next query that has none, and for both branches of a union: rows are missing then without a word. So this is
-    for frames of one query; `pushdown` says so.
+    Spark (seen in 4.3) keeps what was planned with filters at the frame that `load` returned, and uses it again for the frame's next
+    query that has none, and for both branches of a union: rows are silently missing then. So this is for frames of one query;
+    `pushdown` says so.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Uses what it can of the filters; Spark checks all of them again."""
+        """Use the supported filters; Spark checks all of them again."""
         push(filters, self._read.level, self._wanted)
         return filters

@@ -1,7 +1,7 @@
 """`feed_query(spark, "feed.toml", checkpoint)`: a query whose micro-batches the feed's engine commits, in the driver.
 
-What the lake has says where the feed is; Spark's checkpoint says only what a micro-batch reads. So a batch that Spark repeats
-changes nothing, and one that the lake has not seen, with whatever lies before it, comes whole.
+The lake determines where the feed is; Spark's checkpoint says only what a micro-batch reads. So a batch that Spark repeats changes
+nothing, and one that the lake has not seen is complete, including everything before it.
 """
 
 import json
@@ -31,41 +31,41 @@ _MOST_STARTS: Final = 5
 
 
 class GivenRows(ArchiveReading):
-    """An archive whose rows of a stretch Spark has read: those that were given are not read again."""
+    """An archive for which Spark has read the rows of a stretch: rows that were given are not read again."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._given: tuple[FeedOffset, FeedOffset, pa.Table] | None = None
 
     def give(self, start: FeedOffset, end: FeedOffset, rows: pa.Table) -> None:
-        """All changed rows of [start, end), in any order."""
+        """Give all changed rows of [start, end), in any order."""
         self._given = (start, end, rows.select(list(ROW_COLUMNS)))
 
     def take_back(self) -> None:
-        """Forgets the rows that were given."""
+        """Drop the rows that were given."""
         self._given = None
 
     def rows(
         self, start: FeedOffset, end: FeedOffset, schemas: Sequence[str] | None, wanted: RowParts = IMAGES
     ) -> Iterator[pa.Table]:
-        """The changed rows in [start, end)."""
+        """Yield the changed rows in [start, end)."""
         if self._given is None or start < self._given[0] or end > self._given[1]:
             return super().rows(start, end, schemas, wanted)
         rows = self._given[2]
         if not rows.num_rows:
             return iter([rows])
         if rows.column("sequence").null_count:
-            return super().rows(start, end, schemas, wanted)  # what is wrong has no order
+            return super().rows(start, end, schemas, wanted)  # Findings have no order
         rows = with_places(rows.sort_by([("sequence", "ascending"), ("row", "ascending")]))
         return iter([rows_within(rows, start.version, end.version, ()).drop_columns([AT])])
 
     def changed_rows(self, start: FeedOffset, end: FeedOffset) -> Iterator[pa.Table]:
-        """See `ArchiveReading`."""
+        """Implement `ArchiveReading.changed_rows`."""
         return self.rows(start, end, None)
 
 
 class FeedBatches:
-    """What foreachBatch calls. `checkpoint`: the query's, where Spark writes which stretch a batch has before it runs it."""
+    """The callback of foreachBatch. `checkpoint` is the query's, where Spark writes the stretch of a batch before it runs it."""
 
     def __init__(self, section: FeedSection, checkpoint: str) -> None:
         self._section = section
@@ -74,7 +74,7 @@ class FeedBatches:
         self._engine: FeedEngine | None = None
 
     def __call__(self, frame: DataFrame, number: int) -> None:
-        """Commits one micro-batch. Raises: FeedStop, which ends the query."""
+        """Commit one micro-batch. Raises: FeedStop, which ends the query."""
         engine = self._engine
         if engine is None:
             engine = self._engine = open_engine(self._section, self._reading)
@@ -91,14 +91,14 @@ class FeedBatches:
                 engine.apply(engine.read(engine.place, end))
             engine.progress.write()
         except BaseException:
-            self._engine = None  # what was committed is read from the lake
+            self._engine = None  # What was committed is read from the lake
             engine.let_go()
             raise
         finally:
             self._reading.take_back()
 
     def _offset(self, spark: SparkSession, number: int) -> FeedOffset | None:
-        """Where a micro-batch ends, as Spark's checkpoint has it; None: it has none."""
+        """Return the end of a micro-batch, by Spark's checkpoint; None if it has none."""
         try:
             lines = [row["value"] for row in spark.read.text(f"{self._checkpoint}/offsets/{number}").collect()]
         except Exception as error:
@@ -113,13 +113,13 @@ class FeedBatches:
 
 
 def rows_of(frame: DataFrame) -> pa.Table:
-    """A micro-batch's rows in the driver."""
+    """Return a micro-batch's rows in the driver."""
     found = frame.toArrow()
     return pa.Table.from_arrays([_plain(found.column(name)) for name in ROW_COLUMNS], names=list(ROW_COLUMNS))
 
 
 def _plain(column: Any) -> Any:
-    """Texts as Arrow's with 32-bit offsets, times as UTC's."""
+    """Return texts as Arrow's with 32-bit offsets, times as UTC's."""
     if pa.types.is_large_string(column.type):
         return column.cast(pa.string())
     if pa.types.is_timestamp(column.type):
@@ -128,7 +128,7 @@ def _plain(column: Any) -> Any:
 
 
 def feed_query(spark: SparkSession, config: str | Path, checkpoint: str, *, once: bool = False) -> StreamingQuery:
-    """The query, started. once: up to what is there now (availableNow), then it ends. Raises: ConfigError."""
+    """Return the query, started. With `once` it reads up to the current end (availableNow), then it ends. Raises: ConfigError."""
     section = load_feed_config(Path(config))
     register(spark)
     reader = spark.readStream.format("binlog").option("level", "rows").option("columns", ",".join(ROW_COLUMNS))
@@ -147,7 +147,7 @@ def feed_query(spark: SparkSession, config: str | Path, checkpoint: str, *, once
 
 
 def follow_query(start: Callable[[], StreamingQuery]) -> None:
-    """Waits for the end of a query, and starts it again where Spark gave up waiting for a Python, five times in a row at most.
+    """Wait for the end of a query, and restart it if Spark gave up waiting for a Python, at most five times in a row.
 
     Raises: StreamingQueryException.
     """

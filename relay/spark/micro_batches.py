@@ -1,7 +1,7 @@
 """`spark.readStream.format("binlog")`: follows an archive or a directory, transaction by transaction.
 
-An offset is {"file", "position"}, always between two transactions. What stands between two offsets never changes, so a
-query that is restarted from its checkpoint reads the same again.
+An offset is {"file", "position"}, always between two transactions. The binlog between two offsets never changes, so a query that is
+restarted from its checkpoint reads the same again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,10 +26,10 @@ from relay.spark.spark_task import SplitTask, tasks_of
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-except ImportError:  # before Spark 4.2 it cannot be asked for
+except ImportError:  # Before Spark 4.2 it cannot be requested
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Nobody asks."""
+        """A substitute that is never used."""
 
 
 EARLIEST: Final = "earliest"
@@ -41,10 +41,10 @@ Offset = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class StreamBounds:
-    """Where a stream starts and ends, and how much a micro-batch has.
+    """The start and the end of a stream, and the size of a micro-batch.
 
-    start: earliest, latest, FILE:POSITION, a time, or the GTIDs that were executed. end, end_time: nothing from there on is read.
-    most_bytes, most_transactions: of a micro-batch, about. fails: what cannot be read any more stops the query.
+    `start` is earliest, latest, FILE:POSITION, a time, or the executed GTIDs. Nothing from `end` or `end_time` on is read. `most_bytes`
+    and `most_transactions` are the approximate limits of a micro-batch. With `fails` what can no longer be read stops the query.
     """
 
     start: str | datetime = EARLIEST
@@ -76,11 +76,10 @@ class BinlogStreamReader(SentReader, DataSourceStreamReader, SupportsTriggerAvai
         self._wanted = wanted_of_table(options.table) if isinstance(options, ChangeOptions) else Wanted()
         self._time_is_ahead = bounds.end_time is not None
         self._reached: Position | None = None
-        """An end that was told: the next is not before it. Spark 4.1 does not say where a query stands."""
+        """The last reported end: the next one is not before it. Spark 4.1 does not say where a query is."""
 
     def initialOffset(self) -> Offset:
-        """Where a query without a checkpoint starts. Raises: PositionGone, ReadRefused for a position inside a
-        transaction."""
+        """Return the start of a query without a checkpoint. Raises: PositionGone, ReadRefused for a position inside a transaction."""
         start = self._bounds.start
         if self._bounds.executed is not None:
             return _offset(place_behind(self._places, self._bounds.executed))
@@ -95,7 +94,7 @@ class BinlogStreamReader(SentReader, DataSourceStreamReader, SupportsTriggerAvai
         return _offset(self._places.oldest())
 
     def latestOffset(self, start: Offset | None = None, limit: Any = None) -> Offset:
-        """The end of what is there, or, from Spark 4.2 on, of what `limit` lets a micro-batch that begins at `start` have."""
+        """Return the current end, or, from Spark 4.2 on, that of a micro-batch that begins at `start` within `limit`."""
         self._look_for_end()
         begin = _place(start) if start else self._reached
         most = getattr(limit, "max_bytes", None)
@@ -110,17 +109,17 @@ class BinlogStreamReader(SentReader, DataSourceStreamReader, SupportsTriggerAvai
         return _offset(end)
 
     def reportLatestOffset(self) -> Offset:
-        """The end of what is there, whatever a micro-batch may have: Spark shows it beside the end of the batch."""
+        """Return the current end, whatever the limits of a micro-batch: Spark shows it beside the end of the batch."""
         return _offset(self._places.newest(self._reached))
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is there now is all that this run reads, by as many micro-batches as it takes."""
+        """Limit this run to what exists now, in as many micro-batches as it takes."""
         self._look_for_end()
         self._places = self._places.ends_at(self._places.newest())
         self._time_is_ahead = False
 
     def getDefaultReadLimit(self) -> Any:
-        """What one micro-batch may have, as the options maxBytesPerTrigger and maxTransactionsPerTrigger say."""
+        """Return the limit of one micro-batch, by the options maxBytesPerTrigger and maxTransactionsPerTrigger."""
         bounds = self._bounds
         if bounds.most_bytes is None and bounds.most_transactions is None:
             return super().getDefaultReadLimit()
@@ -129,20 +128,20 @@ class BinlogStreamReader(SentReader, DataSourceStreamReader, SupportsTriggerAvai
         return ReadMaxBytes(_NO_LIMIT if bounds.most_bytes is None else bounds.most_bytes)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """The splits between two offsets. Raises: PositionGone."""
+        """Return the splits between two offsets. Raises: PositionGone."""
         self._reached = _place(end)
         held = False if self._once else None
         splits = self._places.between(_place(start), self._reached, self._split_bytes, held=held, tells_gaps=True)
         return tasks_of(splits, self._split_bytes)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one task. Raises: FileLost, so that the query can be started again and misses nothing."""
+        """Yield the batches of one task. Raises: FileLost, so that the query can be restarted and misses nothing."""
         if isinstance(partition, SplitTask):
             for split in partition.splits:
                 yield from read_for_spark(split, self._options, self._wanted, keeps=self._bounds.fails)
 
     def _look_for_end(self) -> None:
-        """Ends at the first transaction of the ending time, once there is one."""
+        """End at the first transaction of the ending time, once there is one."""
         time = self._bounds.end_time
         if time is None or not self._time_is_ahead:
             return
@@ -161,12 +160,12 @@ def _offset(place: Position) -> Offset:
 
 
 def starting_position(text: str) -> str:
-    """`text` if it is a startingPosition. Raises: ReadRefused."""
+    """Return `text` if it is a startingPosition. Raises: ReadRefused."""
     if text in (EARLIEST, LATEST) or parsed_position(text) is not None:
         return text
     raise ReadRefused(f"startingPosition is {text!r}; it takes earliest, latest or FILE:POSITION")
 
 
 def limits_reads() -> bool:
-    """Whether this Spark lets a source limit its micro-batches: since 4.2."""
+    """Return whether this Spark lets a source limit its micro-batches: since 4.2."""
     return hasattr(datasource.DataSourceStreamReader, "getDefaultReadLimit")

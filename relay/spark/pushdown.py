@@ -1,7 +1,7 @@
 """Spark's filters, as far as files, splits and the kernel can use them.
 
-Every filter stays with Spark too, which checks it again: what is done here must leave out nothing that Spark would keep,
-and need not leave out all else.
+Every filter stays with Spark too, which checks it again: what is done here must leave out nothing that Spark would keep, and need not
+leave out everything else.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ _TEXT_TESTS: Final[dict[type[Filter], Callable[[str, str], bool]]] = {
 
 
 def push(filters: Sequence[Filter], level: str, wanted: Wanted) -> None:
-    """Notes in `wanted` what `filters`, which must all hold, ask for."""
+    """Note in `wanted` what `filters`, which must all hold, ask for."""
     kinds = known_columns(level)
     for one in filters:
         path: Any = getattr(one, "attribute", None)
@@ -71,7 +71,7 @@ def _push_range(one: Filter, column: str, value: Any, wanted: Wanted) -> None:
 
 
 def _number(value: Any) -> int | None:
-    """A bound as the kernel has it; None for what cannot be one (a decimal, a time that says no zone)."""
+    """Return a bound as the kernel has it; None for anything that cannot be one (a decimal, a time without a zone)."""
     if isinstance(value, datetime):
         return None if value.tzinfo is None else microseconds(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -84,7 +84,7 @@ def _push_text(one: Filter, column: str, value: Any, wanted: Wanted) -> None:
         values = tuple(member for member in value if member is not None)
     else:
         values = (None,)
-    # What is no UTF-8 in a binlog is shown in other words, which stand for no bytes.
+    # Bytes of a binlog that are no UTF-8 are shown as other text, which corresponds to no bytes.
     if all(isinstance(text, str) and "\\x" not in text and "\ufffd" not in text for text in values):
         wanted.keep_names(column, frozenset(values))
     elif column == "file" and isinstance(value, str):
@@ -94,7 +94,7 @@ def _push_text(one: Filter, column: str, value: Any, wanted: Wanted) -> None:
 
 
 class _FileTest:
-    """A test of a file's name that can travel to other processes."""
+    """A test of a file's name that can be sent to other processes."""
 
     def __init__(self, method: str, value: str) -> None:
         self.method = method

@@ -1,4 +1,4 @@
-"""A reader on its way to an executor: what cannot be made there says which machine lacks what."""
+"""A reader that is sent to an executor: if it cannot be created there, the error says which machine lacks what."""
 
 import pickle
 import sys
@@ -8,9 +8,10 @@ from pyspark import cloudpickle
 
 
 class SentReader:
-    """A reader that Spark pickles in the driver's planner and makes again in each executor's Python.
+    """A reader that Spark pickles in the driver's planner and rebuilds in each executor's Python.
 
-    Spark would only say that there is no module `relay`. So what makes it again goes with it, as code, and needs nothing of it.
+    Spark would only report that there is no module `relay`. So the code that rebuilds the reader is sent with it, and needs nothing of
+    that module.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -18,7 +19,7 @@ class SentReader:
 
 
 def made_again(packed: bytes) -> Any:
-    """The reader. Raises: RuntimeError. All that it needs it imports itself: it may run where this module is not."""
+    """Return the reader. Raises: RuntimeError. It imports all that it needs itself: it may run where this module does not exist."""
     import pickle
     import platform
     import sys

@@ -1,4 +1,4 @@
-"""How a split is read as Spark's columns."""
+"""The reading of a split as Spark's columns."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def read_for_spark(
     split: Split, options: "ReadOptions | ChangeOptions", wanted: Wanted, *, keeps: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of a split. Raises: BinlogUnreadable with failfast; with `keeps`, FileLost."""
+    """Yield the batches of a split. Raises: BinlogUnreadable with failfast; with `keeps`, FileLost."""
     store = store_of(split.path)
     if isinstance(options, ReadOptions):
         yield from read_split(store, split, options, wanted, keeps=keeps)
@@ -34,7 +34,7 @@ def read_for_spark(
 
 
 def _with_variants(batch: pa.RecordBatch, documents: list[str]) -> pa.RecordBatch:
-    """The batch, with texts of documents as VARIANT."""
+    """Return the batch, with texts of documents as VARIANT."""
     (field,) = to_arrow_schema(StructType([StructField("v", VariantType())]))
     for name in documents:
         at = batch.schema.get_field_index(name)

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from relay.spark.datasource import register
 
-# Rows leave Arrow one value at a time: without the checks that Arrow makes of each, and with a collector that does not run
-# beside the one task that a core has, a row costs the JVM a third less.
-# What is called a few thousand times is a query's plan, what millions of times its rows: the second compiler waits for that,
-# at five times the usual counts, and a session's first two queries cost a tenth less.
+# Rows leave Arrow one value at a time: without Arrow's checks of each, and with a collector that does not run beside the one task of a
+# core, a row costs the JVM a third less. Code that is called a few thousand times belongs to a query's plan, code that is called
+# millions of times to its rows: the second compiler waits for the latter, at five times the usual counts, and a session's first two
+# queries cost a tenth less.
 JAVA_OPTIONS: Final = (
     "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false -XX:+UseParallelGC "
     "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 -XX:Tier4CompileThreshold=75000 "
@@ -23,7 +23,7 @@ JAVA_OPTIONS: Final = (
 
 
 def _python_of_workers() -> str:
-    """This one, by way of spark_python.sh where Spark is the installed pyspark: then its zips hold nothing else."""
+    """Return this Python, through spark_python.sh if Spark is the installed pyspark: then its zips contain nothing else."""
     starter = Path(__file__).with_name("spark_python.sh")
     is_installed = Path(_find_spark_home()).resolve() == Path(pyspark.__file__).resolve().parent
     if not is_installed or not os.access(starter, os.X_OK):
@@ -33,7 +33,7 @@ def _python_of_workers() -> str:
 
 
 def submitted_session() -> SparkSession:
-    """The session that spark-submit set up, or one as Spark's own configuration has it; it knows `binlog`."""
+    """Return the session that spark-submit set up, or one of Spark's own configuration; it knows `binlog`."""
     session: SparkSession = SparkSession.builder.appName("binlog-relay").getOrCreate()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     register(session)
@@ -41,8 +41,8 @@ def submitted_session() -> SparkSession:
 
 
 def local_session(cores: int | str = "*", *, memory: str = "2g", **settings: str) -> SparkSession:
-    """A session on this machine that knows `binlog`. `settings`: Spark's own, with _ for the dots of their names."""
-    # Spark's workers would be the python3 of the path, which may know nothing of pyarrow.
+    """Return a session on this machine that knows `binlog`. `settings` are Spark's own, with _ for the dots of their names."""
+    # Spark's workers would otherwise be the python3 of the path, which may lack pyarrow.
     os.environ.setdefault("PYSPARK_PYTHON", _python_of_workers())
     builder = (
         SparkSession.builder.master(f"local[{cores}]")
@@ -51,7 +51,7 @@ def local_session(cores: int | str = "*", *, memory: str = "2g", **settings: str
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
-        # Cheaper than loopback TCP by a tenth of all processor time, and nobody else can connect. Spark 4.1.
+        # It is cheaper than loopback TCP by a tenth of all processor time, and no other user can connect. It needs Spark 4.1.
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")

@@ -1,4 +1,4 @@
-"""What one of Spark's tasks reads: a split, or several that follow each other where files are small."""
+"""The input of one of Spark's tasks: a split, or several consecutive ones if files are small."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -10,21 +10,21 @@ from pyspark.sql.datasource import InputPartition
 from relay.binlog_tables.plan.splits import Split
 
 OPEN_COST_BYTES: Final = 4 << 20
-"""What opening a file costs, in bytes that could be read meanwhile; as spark.sql.files.openCostInBytes is by default."""
+"""The cost of opening a file, in bytes that could be read meanwhile; this is the default of spark.sql.files.openCostInBytes."""
 _CORES: Final = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
 class SplitTask(InputPartition):
-    """Splits that follow each other."""
+    """Consecutive splits."""
 
     splits: tuple[Split, ...]
 
 
 def tasks_of(splits: Sequence[Split], most_bytes: int, cores: int = _CORES) -> list[InputPartition]:
-    """Splits in their order, several in a task where they are small: as Spark packs files.
+    """Return splits in their order, several in a task if they are small: as Spark packs files.
 
-    As many as have `most_bytes` together, each counted a little larger than it is; fewer where `cores` would have nothing to do.
+    A task gets as many as have `most_bytes` together, each counted a little larger than it is; fewer if `cores` would be idle.
     """
     share = sum(map(_cost, splits)) // cores
     return [SplitTask(tuple(packed)) for packed in _packed(splits, min(most_bytes, max(share, OPEN_COST_BYTES)))]

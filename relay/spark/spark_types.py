@@ -42,6 +42,6 @@ _TYPES: Final[dict[str, DataType]] = {
 
 
 def spark_type(kind: str) -> DataType:
-    """The type of a column of this kind."""
+    """Return the type of a column of this kind."""
     match = _DECIMAL.fullmatch(kind)
     return DecimalType(int(match[1]), int(match[2])) if match else _TYPES[kind]

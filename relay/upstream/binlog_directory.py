@@ -1,4 +1,4 @@
-"""A directory of binlogs, also of very many, without reading all of it for each."""
+"""A directory of binlogs, possibly of very many, which is not listed for each file."""
 
 import os
 import time
@@ -11,18 +11,18 @@ from protocol.errors import Malformed
 from protocol.position import binlog_number
 
 _SETTLED_NS: Final = 2_000_000_000
-"""A directory that was changed this shortly before it was listed may have been changed again since, at the same time of its."""
+"""A directory that was changed this shortly before it was listed may have been changed again without a new modification time."""
 _LOOK_AGAIN_S: Final = 30.0
-"""A list is not believed for longer, whatever the time of the directory says: not every file system keeps it well."""
+"""A list is not trusted for longer, whatever the directory's time says: not every file system keeps it well."""
 _COST_SHARE: Final = 20.0
-"""While files come in all the time, one part in so many of the time goes into listing them."""
+"""While files arrive all the time, at most this fraction (1/20) of the time is spent on listing them."""
 
 
 class BinlogDirectory:
-    """What stands in a directory, and which binlog comes next. Blocking, for one thread at a time.
+    """The contents of a directory, and the binlog that comes next. Blocking, for one thread at a time.
 
-    The next number of the same series is looked for by its name. Only where that is not there the directory is listed, and only
-    if it may have changed since it was listed last.
+    The next number of the same series is looked for by its name. Only if it does not exist is the directory listed, and only if it may
+    have changed since it was last listed.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -30,12 +30,12 @@ class BinlogDirectory:
         self._clock = clock
         self._names: list[str] = []
         self._mtime_ns: int | None = None
-        """The directory's time as it was before it was listed; None: what was seen then is not all for sure."""
+        """The directory's time before it was listed; None if the list may be incomplete."""
         self._listed_at = float("-inf")
         self._took_s = 0.0
 
     def names(self) -> list[str]:
-        """All binlogs by number, as of now. Raises: OSError."""
+        """Return all binlogs by number, as of now. Raises: OSError."""
         started = self._clock()
         mtime_ns = os.stat(self.path).st_mtime_ns
         self._names = binlog_names(self.path)
@@ -45,7 +45,7 @@ class BinlogDirectory:
         return self._names
 
     def after(self, name: str) -> str | None:
-        """The file after `name`, which itself may be gone already; one of another series only when there is no other.
+        """Return the file after `name`, which itself may be removed already; one of another series only if there is no other.
 
         Raises: OSError.
         """
@@ -65,7 +65,7 @@ class BinlogDirectory:
 
 
 def binlog_names(path: Path) -> list[str]:
-    """The binlogs in a directory, by number. Other files (indexes, logs) are passed over. Blocking. Raises: OSError."""
+    """Return the binlogs in a directory, by number. Other files (indexes, logs) are skipped. Blocking. Raises: OSError."""
     found = []
     with os.scandir(path) as entries:
         for entry in entries:

@@ -1,7 +1,7 @@
-"""Which source a generation of the archive is followed at, kept beside its binlogs, so that a restart goes on with it.
+"""The chosen source of a generation of the archive, kept beside its binlogs, so that a restart continues with it.
 
-relay.toml names sources; a statement, the command line or a failover may choose another one. That choice holds until
-relay.toml names others than it did when the choice was made. No password is kept.
+relay.toml names sources; a statement, the command line or a failover may choose another one. That choice holds until relay.toml names
+others than it did when the choice was made. No password is kept.
 """
 
 import json
@@ -26,7 +26,7 @@ _TLS_KEYS: Final = ("ssl_mode", "ssl_ca", "ssl_cert", "ssl_key", "public_key")
 
 @dataclass(frozen=True, slots=True)
 class ChosenSource:
-    """configured: the addresses in relay.toml when it was attached to, in their order."""
+    """The followed source. `configured` are the addresses in relay.toml, in their order, when it was attached to."""
 
     host: str
     port: int
@@ -41,19 +41,19 @@ class ChosenSource:
 
 @dataclass(frozen=True, slots=True)
 class FirstSource:
-    """What a start of the relay begins with. `named`: somebody chose it for an archive of another source, knowingly."""
+    """The source with which a start of the relay begins. `named` says that it was knowingly chosen for an archive of another source."""
 
     settings: ServerSource
     named: bool
 
 
 def address(settings: ServerSource) -> str:
-    """host:port."""
+    """Return host:port."""
     return f"{settings.host}:{settings.port}"
 
 
 def chosen(settings: ServerSource, candidates: Sequence[ServerSource]) -> ChosenSource:
-    """What is kept of the source that is followed."""
+    """Return what is kept of the source that is followed."""
     return ChosenSource(
         settings.host,
         settings.port,
@@ -72,12 +72,12 @@ def _text(path: Path | None) -> str | None:
 
 
 def keep_chosen(directory: Path, choice: ChosenSource) -> None:
-    """Remembers it in the generation's directory. Blocking; a few bytes. Raises: OSError."""
+    """Save the choice in the generation's directory. Blocking; a few bytes. Raises: OSError."""
     write_small_file(directory / SOURCE_NAME, json.dumps(asdict(choice), sort_keys=True) + "\n")
 
 
 def kept_chosen(directory: Path) -> ChosenSource | None:
-    """The one that was followed last; None in a new archive. Blocking; a few bytes."""
+    """Return the source that was followed last; None in a new archive. Blocking; a few bytes."""
     path = directory / SOURCE_NAME
     try:
         held = kept_json(read_file(path))
@@ -90,7 +90,7 @@ def kept_chosen(directory: Path) -> ChosenSource | None:
 
 
 def with_address(candidates: Sequence[ServerSource], host: str, port: int) -> ServerSource:
-    """The candidate at this address; where there is none, the first one's account and TLS at this address."""
+    """Return the candidate at this address; if there is none, the first one's account and TLS at this address."""
     for candidate in candidates:
         if (candidate.host.lower(), candidate.port) == (host.lower(), port):
             return candidate
@@ -100,7 +100,7 @@ def with_address(candidates: Sequence[ServerSource], host: str, port: int) -> Se
 def first_source(
     candidates: Sequence[ServerSource], kept: ChosenSource | None, wanted: tuple[str, int] | None
 ) -> FirstSource:
-    """Which source a start of the relay begins with. wanted: host and port from the command line."""
+    """Return the source with which a start of the relay begins. `wanted` is host and port from the command line."""
     if wanted is not None:
         return FirstSource(with_address(candidates, *wanted), named=True)
     if kept is None:

@@ -1,4 +1,4 @@
-"""Stopping, starting and changing the source while the relay goes on serving what it has."""
+"""The control of the source: it is stopped, started and changed while the relay keeps serving what it has."""
 
 import asyncio
 import contextlib
@@ -39,20 +39,20 @@ from relay.upstream.source_account import take_accounts
 log = structlog.get_logger()
 
 _CANCEL_AGAIN_S: Final = 0.2
-# So long it is waited for the first file behind a gap: who accepted it sees that it has begun.
+# The first file after a gap is awaited for so long: the operator who accepted it sees that it has begun.
 _GAP_BEGINS_S: Final = 10.0
 _NO_STOP: Final = "a stream that was stopped"
 
 
 class Upstream(Protocol):
-    """A way to follow the source; `run` ends only by an error that a retry cannot cure, or by being cancelled."""
+    """A way to follow the source; `run` ends only by an error that a retry cannot cure, or by cancellation."""
 
     async def run(self) -> UpstreamError: ...
 
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """What CHANGE MASTER TO asked for; None leaves a setting as it is. The password is left out of the repr."""
+    """The settings that CHANGE MASTER TO asked for; None leaves a setting unchanged. The password is left out of the repr."""
 
     host: str | None = None
     port: int | None = None
@@ -75,8 +75,8 @@ class SourceChange:
 class SourceControl:
     """The one owner of the upstream side: runs it, stops it, starts it with other settings. For the event loop's thread.
 
-    on_ended: called with the UpstreamError that ended it and that no retry cures (until `start` the relay serves what it
-    has), or with any other exception: a fault of ours. listening: where replicas reach this relay.
+    `on_ended` is called with the UpstreamError that ended it and that no retry cures (until `start` the relay serves what it has), or
+    with any other exception, which is a fault of ours. `listening` is where replicas reach this relay.
     """
 
     def __init__(
@@ -135,45 +135,45 @@ class SourceControl:
 
     @property
     def running(self) -> bool:
-        """Whether the source is followed, or tried again and again."""
+        """True if the source is followed or retried."""
         return self._following is not None and not self._following.done()
 
     @property
     def received_heartbeats(self) -> int:
-        """How many heartbeats came since the relay's start."""
+        """The number of heartbeats that were received since the relay's start."""
         return self._link.received_heartbeats
 
     @property
     def tally(self) -> StreamTally:
-        """What came from sources, counted."""
+        """The totals of what was received from sources."""
         return self._link.tally
 
     @property
     def gtids(self) -> SourceGtids | None:
-        """What the source last reported of GTIDs; None while it reported nothing."""
+        """The GTIDs that the source last reported; None if it reported nothing yet."""
         return self._link.gtids
 
     @property
     def is_reading_on(self) -> bool:
-        """Of a directory: whether it is read, and its end was not reached yet since the relay's start."""
+        """True while a directory is read and its end was not reached since the relay's start."""
         is_reading = self._link.phase in (Phase.CONNECTING, Phase.STREAMING)
         return isinstance(self._settings, DirectorySource) and is_reading and not self._link.is_read_through
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What the source last reported of its settings, by name; empty while it reported nothing."""
+        """The settings that the source last reported, by name; empty if it reported nothing yet."""
         return self._link.settings
 
     async def ask_gtids(self) -> SourceGtids | None:
-        """What the source reports of its GTIDs when asked now; None: it cannot be asked."""
+        """Return the GTIDs that the source reports when asked now; None if it cannot be asked."""
         return await self._questions.gtids()
 
     async def lacks_file(self, name: str) -> bool:
-        """Whether the source, asked now, has no binlog of that name and none behind it. False also where it cannot be asked."""
+        """Return whether the source, asked now, has no binlog of that name and none after it; False also if it cannot be asked."""
         return await self._questions.lacks_file(name)
 
     def status(self) -> SourceStatus:
-        """The upstream side as it is now."""
+        """Return the current state of the upstream side."""
         return read_status(
             self._settings,
             self._link,
@@ -184,15 +184,15 @@ class SourceControl:
         )
 
     def begin(self) -> None:
-        """The relay's own start."""
+        """Begin at the relay's own start."""
         self._run()
         if len(self._candidates) > 1:
             looking = self._failover.run(self._followed)
             self._looking = begin_task(looking, "looking for another source", self._on_ended)
 
     async def start(self) -> bool:
-        """START REPLICA: from the archive's end, whatever ended the stream before. False: it runs already; where it waits for
-        its next attempt, that is made now."""
+        """START REPLICA: continue from the archive's end, whatever ended the stream before. Return False if it runs already; if it
+        waits for its next attempt, that is made now."""
         async with self._order:
             self._started_by_operator = True
             if self.running:
@@ -206,8 +206,8 @@ class SourceControl:
             return True
 
     async def stop(self) -> bool:
-        """STOP REPLICA: ends the stream; what is archived is served on. False: it does not run."""
-        # Whoever asked may go away meanwhile. It is finished all the same, before anything else begins.
+        """STOP REPLICA: end the stream; what is archived is still served. Return False if it does not run."""
+        # The client may disconnect meanwhile. It is finished in any case, before anything else begins.
         return await run_to_end(self._stop(), "STOP REPLICA")
 
     async def _stop(self) -> bool:
@@ -220,11 +220,11 @@ class SourceControl:
             return True
 
     async def change(self, change: SourceChange) -> None:
-        """CHANGE MASTER TO: another source, or another address, account or TLS for the same one. In force at `start`.
+        """CHANGE MASTER TO: use another source, or another address, account or TLS for the same one. It takes effect at `start`.
 
-        An address that relay.toml names has the account and TLS that stand there, unless the change says otherwise. It is
-        kept beyond the relay's end once the relay has attached to it; a password is not. Raises: StatementRefused while it
-        runs, for a position that is not the archive's end, for values that cannot be, and for a directory.
+        An address that relay.toml names has the account and TLS from there, unless the change says otherwise. The change is kept beyond
+        the relay's end once the relay has attached to it; a password is not. Raises: StatementRefused while it runs, for a position
+        that is not the archive's end, for impossible values, and for a directory.
         """
         async with self._order:
             if self.running:
@@ -237,8 +237,8 @@ class SourceControl:
             self._check_position(change)
             self._settings = _changed(self._configured(settings, change), change)
             self._changed_by_operator = True
-            self._link.given_up = None  # that was about the settings before
-            # As for a server: a statement that names host or port is about a source that may be another one.
+            self._link.given_up = None  # That concerned the settings before
+            # As for a server, a statement that names host or port concerns a source that may be another one.
             self._identity_change.accepted |= change.host is not None or change.port is not None
             log.warning(
                 "source_changed",
@@ -251,11 +251,11 @@ class SourceControl:
     async def accept_gap(
         self, to: Position | None, by: str, connected: Sequence[SentPlace] = ()
     ) -> tuple[AcceptedGap, bool]:
-        """Goes on behind what the source does not have any more, in a new generation of the archive. to: where; None: as soon as
-        it can. by: who decided. connected: replicas, and up to where they were sent the newest generation.
+        """Go on after what the source no longer has, in a new generation of the archive. `to` is the place (None: as early as
+        possible), `by` is who decided, and `connected` are replicas and up to where they were sent the newest generation.
 
-        Returns what is missing, and whether the generation has begun; until then the decision is kept, across restarts.
-        Raises: StatementRefused where there is nothing to accept, or not so.
+        Returns what is missing, and whether the generation has begun; until then the decision is kept, across restarts. Raises:
+        StatementRefused if there is nothing to accept, or not in this way.
         """
         gap = await run_to_end(self._accept_gap(to, by, connected), "accepting a gap", expected=(StatementRefused,))
         return gap, await self._begins_behind(gap)
@@ -294,7 +294,7 @@ class SourceControl:
             return gap
 
     async def _begins_behind(self, gap: AcceptedGap) -> bool:
-        """Waits for the generation behind the gap, while the source is followed and not for long."""
+        """Wait briefly for the generation after the gap, while the source is followed."""
         moved = asyncio.Event()
         self._archive.watch(moved.set)
         try:
@@ -310,11 +310,10 @@ class SourceControl:
         return self._archive.current.gap == gap
 
     def take_accounts(self, configured: Sequence[ServerSource]) -> tuple[tuple[str, ...], str | None]:
-        """SIGHUP: users and passwords of the sources as they are in relay.toml now, for connections from now on.
+        """SIGHUP: take users and passwords of the sources as they are in relay.toml now, for connections from now on.
 
-        A stream that runs goes on. An attempt that waits because the source refused the account is made now.
-        Returns the addresses (host:port) whose account is another one, and why the followed source keeps its own (None: it
-        does not).
+        A running stream continues. An attempt that waits because the source refused the account is made now. Returns the addresses
+        (host:port) whose account has changed, and why the followed source keeps its own (None: it does not).
         """
         settings = self._settings
         if not isinstance(settings, ServerSource) or not configured:
@@ -331,7 +330,7 @@ class SourceControl:
 
     @property
     def trouble(self) -> str | None:
-        """Why the source is not followed, by name; None: nothing is wrong as far as it is known."""
+        """Return why the source is not followed, by name; None if nothing is known to be wrong."""
         error = self._link.last_error
         if error is not None:
             return f"{error.name}: {error.what}"
@@ -339,17 +338,17 @@ class SourceControl:
 
     @property
     def trouble_name(self) -> str:
-        """The name of what is wrong, as docs/ERRORS.md has it; empty: nothing is, or somebody stopped it."""
+        """Return the name of the trouble, as in docs/ERRORS.md; empty if there is none, or an operator stopped it."""
         error = self._link.last_error
         return error.name if error is not None else ""
 
     @property
     def is_attended(self) -> bool:
-        """Whether somebody has stopped, started or changed it by a statement, and may do so again."""
+        """True if an operator has stopped, started or changed it by a statement, and may do so again."""
         return self._stopped_by_operator or self._started_by_operator or self._changed_by_operator
 
     async def close(self) -> None:
-        """The relay's end."""
+        """Close it at the relay's end."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait({self._looking})
@@ -363,11 +362,11 @@ class SourceControl:
         return self._settings
 
     async def _examine(self, source: ServerSource) -> str:
-        """Whether the archive could go on with it now. Raises: UpstreamError; ArchiveError."""
+        """Return with what the archive could go on there now. Raises: UpstreamError; ArchiveError."""
         return await self._attacher(source).examine(self._generation.end)
 
     def _attacher(self, source: ServerSource) -> Attacher:
-        """For a look at a source, without the notes that the stream keeps."""
+        """Return an attacher for a look at a source, without the notes that the stream keeps."""
         own = own_registration(source.server_id, self._listening.port)
         return Attacher(self._archive, source, own, self._server_uuid, SourceLink(), listen_host=self._listening.host)
 
@@ -392,7 +391,7 @@ class SourceControl:
         self._following = begin_task(self._follow(self._attempts), "following the source", self._on_ended)
 
     def _upstream(self) -> Upstream:
-        # Made anew for each start: buffers of the one before may still be with a thread.
+        # It is created anew for each start: buffers of the previous one may still be with a thread.
         settings = self._settings
         if isinstance(settings, ServerSource):
             return ServerUpstream(
@@ -415,8 +414,8 @@ class SourceControl:
         self._on_ended(ended)
 
     async def _end(self) -> None:
-        # It stays the one that is followed until it has ended: whoever waits for that may be cancelled, and somebody else
-        # must wait for it then.
+        # It stays the followed one until it has ended: a caller that waits for that may be cancelled, and another one must wait for it
+        # then.
         while (following := self._following) is not None and not following.done():
             # Once is not enough: asyncio.wait_for of Python 3.11 swallows a cancellation that meets a result.
             following.cancel()
@@ -424,7 +423,7 @@ class SourceControl:
         self._following = None
 
     def _configured(self, settings: ServerSource, change: SourceChange) -> ServerSource:
-        """The source of relay.toml at another address that the change names; the settings in force where there is none."""
+        """Return relay.toml's source at another address that the change names; the settings in force if there is none."""
         host = settings.host if change.host is None else change.host
         port = settings.port if change.port is None else change.port
         if (host, port) == (settings.host, settings.port):
@@ -433,7 +432,7 @@ class SourceControl:
         return there if there in self._candidates else settings
 
     def _check_position(self, change: SourceChange) -> None:
-        """The relay's binlogs are the source's: a stream can only go on where they end."""
+        """Check the position: the relay's binlogs are the source's, so that a stream can only go on where they end."""
         end = self._generation.end
         if change.file is None and change.position is None:
             return
@@ -452,7 +451,7 @@ class SourceControl:
 
 
 def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
-    """The settings with the change in them. Raises: StatementRefused for values that cannot be."""
+    """Return the settings with the change applied. Raises: StatementRefused for impossible values."""
     values: dict[str, object] = {}
     for key in ("host", "port", "user", "heartbeat_period_s"):
         value = getattr(change, key)
@@ -476,7 +475,7 @@ def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
     try:
         return ServerSource.model_validate({**dict(settings), **values})
     except ValidationError as error:
-        # Not chained: its text could show the password.
+        # It is not chained: its text could show the password.
         wrong = "; ".join(
             f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_url=False)
         )
@@ -484,15 +483,16 @@ def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
 
 
 def _mode(mode: str, ca: bool, change: SourceChange) -> str | None:
-    """What the yes and no of the statement's SSL options are as ssl_mode; None: as it is. `ca`: an authority is named."""
+    """Return the ssl_mode for the yes and no of the statement's SSL options; None leaves it unchanged. `ca` says that an authority is
+    named."""
     if change.ssl is False:
         return "disabled"
     verify = change.ssl_verify_server_cert
-    # What else is said of TLS does not switch it on.
+    # Other TLS options do not switch it on.
     off = mode in ("disabled", "preferred") and not change.ssl and not verify
     if off or (change.ssl is None and change.ssl_ca is None and verify is None):
         return None
     if verify or (verify is None and mode == "verify_identity"):
         return "verify_identity"
-    # Without the name to be checked a source with an authority is still one whose certificate must be signed.
+    # Without the name check, a source with an authority is still one whose certificate must be signed.
     return "verify_ca" if (ca or mode == "verify_ca") else "required"

@@ -1,4 +1,4 @@
-"""Following a directory of binlogs: those of a source that is gone, or copied from one while they grow."""
+"""A directory of binlogs as the source: those of a source that no longer exists, or that are copied from one while they grow."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ class DirectoryUpstream:
         self._pool.on_return = self._returned.set
 
     async def run(self) -> UpstreamError:
-        """Follows the directory. Returns the error that ended it for good; cancelling it stops it."""
+        """Follow the directory. Return the error that ended it for good; cancelling it stops it."""
         return await keep_trying(lambda: self._generation, self._attempt, self._link)
 
     async def _attempt(self) -> None:
@@ -57,7 +57,7 @@ class DirectoryUpstream:
     async def _follow(self) -> None:
         generation = self._generation
         place = await (generation.reopen_writer() if generation.state is GenerationState.FAILED else generation.trim())
-        self._pool.put_back()  # the writer has given back everything of the attempt before
+        self._pool.put_back()  # The writer has given back all of the previous attempt
         names = await asyncio.to_thread(self._directory.names)
         intake = Intake(
             generation, place, packets=False, on_violation=self._settings.on_violation, tally=self._link.tally
@@ -94,7 +94,7 @@ class DirectoryUpstream:
         return names[-1] if start == "latest" else names[0]
 
     async def _follow_file(self, intake: Intake, name: str, held: ArchivedFile | None) -> str:
-        """Takes the file in, waits at its end for more; returns the next file's name when there is one."""
+        """Take the file in and wait at its end for more; return the next file's name when there is one."""
         path = self._settings.path / name
         fd = await self._open(intake, name, held)
         self._link.answered()
@@ -117,7 +117,7 @@ class DirectoryUpstream:
                     )
                     count = end.count
                     if end.copy is not None:
-                        # As rsync does it: the file that is open here gets nothing more.
+                        # rsync does this: the file that is open here gets nothing more.
                         os.close(fd)
                         fd, fill = end.copy, 0
                         continue
@@ -153,7 +153,7 @@ class DirectoryUpstream:
             os.close(fd)
 
     async def _open(self, intake: Intake, name: str, held: ArchivedFile | None) -> int:
-        """The file's descriptor, once its format description is there and was read."""
+        """Return the file's descriptor, once its format description exists and was read."""
         path = self._settings.path / name
         following: str | None = None
         while True:
@@ -178,7 +178,7 @@ class DirectoryUpstream:
             await self._pause()
 
     def _take_head(self, intake: Intake, start: BinlogStart, name: str, held: ArchivedFile | None) -> bool:
-        """Compares the format description with what is known; False when it is not all there yet."""
+        """Compare the format description with what is known; return False if it is not complete yet."""
         wrong = wrong_magic(start.magic) if len(start.magic) == len(MAGIC) else None
         if wrong is not None and wrong[0] == "file_encrypted":
             text = f"{name} {wrong[1]} (binlog_encryption)"
@@ -231,7 +231,7 @@ class DirectoryUpstream:
         return end is not None and end.file == name and end.offset >= boundary
 
     async def _pause(self) -> None:
-        """Until the next look. Raises: the archive's failure; what it dropped is behind what was read here."""
+        """Wait until the next look. Raises: the archive's failure; what it dropped comes after what was read here."""
         await asyncio.sleep(self._settings.poll_interval_s)
         generation = self._generation
         if generation.state is GenerationState.FAILED and generation.failure is not None:
@@ -246,9 +246,9 @@ class DirectoryUpstream:
             await self._returned.wait()
 
     def _look_at_end(self, name: str, fd: int, rest: memoryview, offset: int) -> "_End":
-        """What there is behind `offset`, where the file ended just now. Blocking. Raises: UpstreamError; OSError.
+        """Return what follows `offset`, where the file ended just now. Blocking. Raises: UpstreamError; OSError.
 
-        The next file is looked for before the file itself is read once more: where nothing more came, its end is final.
+        The next file is looked for before the file itself is read once more: if nothing more came, its end is final.
         """
         path = self._settings.path / name
         size = os.fstat(fd).st_size
@@ -262,7 +262,7 @@ class DirectoryUpstream:
         return _End(count, None, following, not count and self._is_incomplete(name, fd, offset, following))
 
     def _is_incomplete(self, name: str, fd: int, end: int, following: str) -> bool:
-        """Whether the file lacks what stood before the next one in its series was begun. Blocking. Raises: OSError."""
+        """Return whether the file lacks events that preceded the start of the next one in its series. Blocking. Raises: OSError."""
         base, number = name.rpartition(".")[0], binlog_number(name)
         if name in self._settings.unended_files or (following.rpartition(".")[0], binlog_number(following)) != (
             base,
@@ -275,9 +275,8 @@ class DirectoryUpstream:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """What follows the end of a file: `count` more bytes of it, another copy of it (a descriptor), the next file's name.
-    `is_incomplete`: by that next one there must be more.
-    """
+    """The continuation at the end of a file: `count` more bytes of it, another copy of it (a descriptor), the next file's name. With
+    `is_incomplete` that next one shows that more must follow."""
 
     count: int
     copy: int | None
@@ -286,7 +285,7 @@ class _End:
 
 
 def _opened(path: Path) -> tuple[int, int, BinlogStart]:
-    """A descriptor, the file's size, and what it begins with. Blocking. Raises: OSError."""
+    """Return a descriptor, the file's size, and its start. Blocking. Raises: OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return fd, os.fstat(fd).st_size, read_start(DescriptorBytes(fd))
@@ -296,15 +295,15 @@ def _opened(path: Path) -> tuple[int, int, BinlogStart]:
 
 
 def _close_opened(opening: asyncio.Future[tuple[int, int, BinlogStart]]) -> None:
-    """Nobody waits for it any more."""
+    """Close a descriptor that is no longer wanted."""
     if not opening.cancelled() and opening.exception() is None:
         os.close(opening.result()[0])
 
 
 def _replacement(path: Path, fd: int) -> int | None:
-    """A descriptor of the file now at `path` if it is not the one open as `fd`; None when it is, or there is none.
+    """Return a descriptor of the file now at `path` if it is not the one open as `fd`; None if it is, or there is none.
 
-    Blocking. Raises: UpstreamError IDENTITY if another binlog stands there now.
+    Blocking. Raises: UpstreamError IDENTITY if another binlog is there now.
     """
     try:
         copy = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -313,7 +312,7 @@ def _replacement(path: Path, fd: int) -> int | None:
     if os.path.sameopenfile(fd, copy):
         os.close(copy)
         return None
-    # Time, type, server_id, length and position of the format description; its flags differ while a file is in use.
+    # These are time, type, server_id, length and position of the format description; its flags differ while a file is in use.
     before_flags = FLAGS.start
     if os.pread(copy, before_flags, FIRST_EVENT) != os.pread(fd, before_flags, FIRST_EVENT):
         os.close(copy)

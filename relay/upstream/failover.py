@@ -1,11 +1,11 @@
-"""Another source when the one that is followed cannot be reached: the log names those that would do, or the first one is taken.
+"""The failover when the followed source cannot be reached: the log names suitable sources, or the first one is taken.
 
-Whether one would do is found out as at an attachment (`another_source`), without attaching to it. Nobody can tell from here
-whether the old source still takes writes from others: to keep it from that is for whoever promotes the new one.
+A source is checked as at an attachment (`another_source`), without attaching to it. It is impossible to know from here whether the old
+source still takes writes from others: the operator who promotes the new one must prevent that.
 
-A source that answers and cannot be gone on with is never left by itself, although it was taken a moment ago: it and the archive
-may differ, and which of them is right is for a person to say; or what answers is no source at all, which somebody has put there.
-The log then names those of the others that would do, and why not the rest.
+A source that answers and cannot be gone on with is never left automatically, although it was taken a moment ago: it and the archive may
+differ, and a person must decide which of them is right; or what answers is not a source at all, which an operator has put there. The
+log then names those of the others that are suitable, and why the rest are not.
 """
 
 import asyncio
@@ -26,15 +26,16 @@ log = structlog.get_logger()
 
 _LOOK_S: Final = 0.25
 _AGAIN_S: Final = 10.0
+"""The others are asked again at this interval while none of them is suitable: one may still apply what it has received."""
 _MOST_REPORTED: Final = 100
-"""So often the others are asked again while none of them would do: one may still apply what it has received."""
+"""The number of different faults that are reported."""
 
 
 class Failover:
-    """Looks while `run` runs. For the event loop's thread.
+    """A search for another source while `run` runs. For the event loop's thread.
 
-    sources: all of relay.toml, in order of preference. examine(source): awaited; with what the archive could go on there.
-    take(source, why): awaited; follows it from now on.
+    `sources` are all of relay.toml, in order of preference. `examine(source)` is awaited and returns with what the archive could go on
+    there. `take(source, why)` is awaited and follows that source from now on.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Failover:
         take: Callable[[ServerSource, str], Awaitable[None]],
     ) -> None:
         self.sources = sources
-        """As they are in relay.toml now."""
+        """These are the sources in relay.toml now."""
         self._mode = mode
         self._after_s = after_s
         self._link = link
@@ -56,7 +57,7 @@ class Failover:
         self._faults_reported: set[tuple[str, type[Exception], str]] = set()
 
     async def run(self, followed: Callable[[], ServerSource]) -> None:
-        """For ever. `followed()`: the source that is followed now."""
+        """Run until cancelled. `followed()` returns the source that is followed now."""
         asked_at = float("-inf")
         reported: dict[str, str] = {}
         before: tuple[float | None, UpstreamError | None] = (None, None)
@@ -80,7 +81,7 @@ class Failover:
                 self._say(followed(), since and now - since, refused, verdicts, first)
 
     async def _ask_others(self, followed: ServerSource) -> tuple[dict[str, str], ServerSource | None]:
-        """What each of the others is good for, and the first that would do."""
+        """Return the verdict on each of the others, and the first that is suitable."""
         first: ServerSource | None = None
         verdicts: dict[str, str] = {}
         for source in self.sources:
@@ -102,7 +103,7 @@ class Failover:
         return verdicts, first
 
     def _not_looked_at(self, source: ServerSource, fault: Exception) -> str:
-        """Reported with its traceback once of each kind."""
+        """Report the fault with its traceback, once of each kind."""
         kind = (address(source), type(fault), str(fault))
         if kind not in self._faults_reported and len(self._faults_reported) < _MOST_REPORTED:
             self._faults_reported.add(kind)
@@ -143,5 +144,5 @@ class Failover:
 
 
 def _with_advice(what: str, advice: str) -> str:
-    """What happened, and the next step if there is one."""
+    """Return the event, and the next step if there is one."""
     return f"{what.rstrip('. ')}. {advice}" if advice else what

@@ -1,4 +1,4 @@
-"""Trying again: one attempt at a source after the other, until one ends in a way that a retry cannot cure."""
+"""The retry loop: one attempt at a source after the other, until one ends in a way that a retry cannot cure."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -19,12 +19,11 @@ _LOOK_FOR_ROOM_S: Final = 2.0
 async def keep_trying(
     archived: Callable[[], Generation], attempt: Callable[[], Awaitable[None]], link: SourceLink
 ) -> UpstreamError:
-    """Calls `attempt`, which ends by an error only, again and again. Returns the error that ended it for good.
+    """Call `attempt`, which ends only by an error, repeatedly. Return the error that ended it for good.
 
-    `archived()`: what is written now.
-    A transaction that did not fit on the disk is not asked for again before there is more room than it needed so far.
-    Each end is logged with where the archive ends and when the next attempt comes, which `link.hurry` brings forward; the last
-    one, unless it is a mistake in the set-up, is also a row in the ledger.
+    `archived()` returns the generation that is being written. A transaction that did not fit on the disk is not requested again before
+    there is more room than it has needed so far. Each end is logged with the archive's end and the time of the next attempt, which
+    `link.hurry` brings forward; the last one, unless it is a mistake in the set-up, is also a row in the ledger.
     """
     reconnect = Reconnect()
     while True:
@@ -52,7 +51,7 @@ async def keep_trying(
 
 
 async def _pause(generation: Generation, link: SourceLink, pause_s: float) -> bool:
-    """Until the next attempt. True: somebody wants it now, whatever it was waited for."""
+    """Wait for the next attempt. Return True if it was requested now, whatever the reason of the wait."""
     while True:
         if await link.pause(pause_s):
             return True

@@ -1,4 +1,4 @@
-"""Following a running source: attach, stream, and attach again, for as long as it takes."""
+"""The connection to a running source: attach, stream, and attach again, for as long as it takes."""
 
 import asyncio
 from collections.abc import Sequence
@@ -39,13 +39,13 @@ log = structlog.get_logger()
 
 # Without a byte for so many heartbeat periods the link is dead.
 _SILENT_PERIODS: Final = 3
-# So long it is waited at the end for what was noted of the source's tables; what is not written is found again.
+# The time that is waited at the end for notes about the source's tables; what is not written is found again.
 _SCHEMA_WRITTEN_S: Final = 1.0
 
 
 @dataclass(slots=True)
 class IdentityChange:
-    """Whether an operator named another source; good until a stream of it has begun."""
+    """A record that an operator named another source; it is valid until a stream of it has begun."""
 
     accepted: bool = False
 
@@ -53,7 +53,7 @@ class IdentityChange:
 class ServerUpstream:
     """The upstream side for `source.kind = "server"`. `run()` ends only by an error that a retry cannot cure.
 
-    candidates: the sources of relay.toml, in their order. decision: the gap that somebody accepted, if it is to be gone over.
+    `candidates` are the sources of relay.toml, in their order. `decision` is the accepted gap, if one must be passed.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class ServerUpstream:
         self._recording = SchemaRecording(self._attacher.open, settings.user)
         self._schema: SchemaWatch | None = None
         self._asking: asyncio.Task[None] | None = None
-        """Whether the source is a replica itself; asked once."""
+        """True if the source is a replica itself; it is asked once."""
 
     def use_account(self, settings: ServerSource) -> None:
-        """The same source, entered with another account or password by connections from now on."""
+        """Use another account or password at the same source for connections from now on."""
         self._settings = self._attacher.settings = settings
         self._recording.user = settings.user
 
     async def run(self) -> UpstreamError:
-        """Follows the source. Returns the error that ended it for good; cancelling it stops it."""
+        """Follow the source. Return the error that ended it for good; cancelling it stops it."""
         try:
             return await keep_trying(lambda: self._archive.current, self._follow, self._link)
         finally:
@@ -98,7 +98,7 @@ class ServerUpstream:
 
     async def _follow(self) -> None:
         place = await self._place_to_resume()
-        self._pool.put_back()  # the writer has given back everything of the stream before
+        self._pool.put_back()  # The writer has given back all of the previous stream
         attached = await self._attach(place)
         try:
             generation = await self._ready_generation(attached)
@@ -108,7 +108,7 @@ class ServerUpstream:
                 if attached.begins:
                     await self._schema_written()
             finally:
-                # Also where a second cancellation ended the wait. Where it got no file, the archive is as it was before.
+                # This also applies if a second cancellation ended the wait. If it got no file, the archive is as it was before.
                 await asyncio.shield(self._archive.discard_prepared())
             if attached.begins and self._archive.current.identity == attached.identity:
                 self._change.accepted = False
@@ -133,7 +133,7 @@ class ServerUpstream:
         return await self._attacher.attach(place, accept_another=accept_another)
 
     async def _ready_generation(self, attached: Attached) -> Generation:
-        """The generation that the stream belongs to, with what is kept beside it."""
+        """Return the generation that the stream belongs to, with the files that are kept beside it."""
         generation = self._archive.current
         try:
             if attached.begins:
@@ -158,7 +158,8 @@ class ServerUpstream:
             self._asking = begin_task(asking, "asking whether the source is a replica")
 
     async def _take_variables(self, generation: Generation, gtids: SourceGtids, settings: dict[str, str]) -> None:
-        """The source may be gone on with: from now on its variables are shown to replicas and readers, and remembered."""
+        """Take the variables of a source with which the archive can go on: they are shown to replicas and readers from now on, and
+        saved."""
         link = self._link
         before, known = link.gtids, link.settings
         link.gtids, link.settings = gtids, settings
@@ -170,7 +171,7 @@ class ServerUpstream:
             await self._keep_variables()
 
     async def _variables_changed(self) -> None:
-        """The source's variables are others than at its attachment."""
+        """Take the changed variables of the source."""
         if self._link.gtids is not None:
             self._archive.receiving.gtids.source_purged = self._link.gtids.purged
         await self._keep_variables()
@@ -187,7 +188,7 @@ class ServerUpstream:
             log.warning("source_variables_not_kept", why=error.strerror, note="tried again at the next attachment")
 
     async def _keep_choice(self, generation: Generation) -> None:
-        """Where the source is, beside its generation: with that it counts, and a restart goes on with it."""
+        """Save the source's address beside its generation: from then on it counts, and a restart continues with it."""
         directory, choice = generation.directory, chosen(self._settings, self._candidates)
         try:
             if await asyncio.to_thread(kept_chosen, directory) != choice:
@@ -196,7 +197,7 @@ class ServerUpstream:
             log.warning("chosen_source_not_kept", why=error.strerror, note="relay.toml decides at the next start")
 
     def _same_binlogs(self, another: bool) -> None:
-        """The stream goes on in the archive's file: the source is the archive's, or the one that is to be it now."""
+        """Continue the stream in the archive's file: the source is the archive's, or the one that becomes it now."""
         generation = self._archive.current
         known = generation.identity
         found = self._link.identity
@@ -213,7 +214,7 @@ class ServerUpstream:
         self._change.accepted = False
 
     async def _stream(self, attached: Attached, generation: Generation) -> UpstreamError:
-        """Takes the connection over for the stream; the error that ended it."""
+        """Take over the connection for the stream, and return the error that ended it."""
         settings = self._settings
         connection, place, semi_sync = attached.connection, attached.place, attached.semi_sync
         facts = connection.facts
@@ -230,7 +231,7 @@ class ServerUpstream:
         if attached.gap is not None:
             intake.check_format = partial(check_file_behind, attached.gap)
         elif attached.begins:
-            pass  # its identity was written down with its beginning
+            pass  # Its identity was recorded with its beginning
         elif held is None:
             self._same_binlogs(attached.another)
         else:
@@ -276,7 +277,7 @@ class ServerUpstream:
             semi_sync=semi_sync,
             tls=" ".join(connection.security) if connection.security is not None else "none",
         )
-        # An idle source sends nothing that the archive could refuse: without this nobody would try again for long.
+        # An idle source sends nothing that the archive could refuse: without this the next attempt would be late.
         generation.watch_failure(stream.archive_failed)
         try:
             return await self._watch(stream)
@@ -315,7 +316,7 @@ class ServerUpstream:
                 return UpstreamError(FailureKind.NETWORK, text, name="source_silent")
 
     async def _place_to_resume(self) -> Position | None:
-        """The end of the archive's last whole transaction; what lies behind it is taken back first."""
+        """Return the end of the archive's last whole transaction; what follows it is removed first."""
         generation = self._archive.current
         if generation.state is GenerationState.FAILED:
             return await generation.reopen_writer()
@@ -323,7 +324,7 @@ class ServerUpstream:
 
 
 def check_file_behind(gap: AcceptedGap, ingest: Ingest) -> None:
-    """Compares the format description of the stream with the file that was looked at. Raises: UpstreamError IDENTITY."""
+    """Compare the format description of the stream with the examined file. Raises: UpstreamError IDENTITY."""
     if ingest.created == gap.created and ingest.server_id == gap.server_id:
         return
     raise UpstreamError(
@@ -337,7 +338,7 @@ def check_file_behind(gap: AcceptedGap, ingest: Ingest) -> None:
 
 
 def check_same_file(held: ArchivedFile, ingest: Ingest) -> None:
-    """Compares the format description of the stream with the archived file's. Raises: UpstreamError IDENTITY."""
+    """Compare the format description of the stream with the archived file's. Raises: UpstreamError IDENTITY."""
     if ingest.created == held.created and ingest.server_id == held.server_id:
         return
     raise UpstreamError(

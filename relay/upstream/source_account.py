@@ -1,4 +1,4 @@
-"""The account at the source, when relay.toml is read again while the relay runs."""
+"""The account at the source when relay.toml is reread while the relay runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from relay.config import ServerSource
 from relay.upstream.chosen_source import address, with_address
 
 ACCOUNT_KEYS: Final = ("user", "password", "password_file", "password_env", "password_credential")
-"""What of a source may change under a running relay: who is entered as, never what is entered."""
+"""These keys of a source may change under a running relay: the account that enters it, but never the source itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountsTaken:
-    """candidates: the sources as they were, with the accounts of now. followed: the one that is followed, so too.
+    """The result. `candidates` are the sources as they were, with the current accounts, and `followed` is the followed one, likewise.
 
-    changed: the addresses (host:port) whose account differs from before. kept: why the followed one keeps another account
-    than relay.toml has; None: it has that.
+    `changed` are the addresses (host:port) whose account differs from before. `kept` says why the followed one keeps another account
+    than relay.toml has; None if it has that.
     """
 
     candidates: tuple[ServerSource, ...]
@@ -28,7 +28,8 @@ class AccountsTaken:
 def take_accounts(
     candidates: Sequence[ServerSource], followed: ServerSource, configured: Sequence[ServerSource]
 ) -> AccountsTaken:
-    """candidates: of relay.toml as it was read before, at least one. configured: as it is now."""
+    """Return the sources with the accounts of `configured`, which is relay.toml now; `candidates` (at least one) are those that were
+    read before."""
     renewed = tuple(_with_account_of(one, configured) for one in candidates)
     origin = with_address(candidates, followed.host, followed.port)
     entered = followed
@@ -45,7 +46,7 @@ def take_accounts(
 
 
 def _with_account_of(source: ServerSource, configured: Sequence[ServerSource]) -> ServerSource:
-    """The source with the account that its address has now; as it is where it is named no more."""
+    """Return the source with the account that its address has now; unchanged if it is no longer named."""
     for one in configured:
         if address(one).lower() == address(source).lower():
             return source.model_copy(update=_account(one))

@@ -1,7 +1,7 @@
-"""Where a file of a view begins, found out again where its map does not say: by the files before it, which are made in memory.
+"""The beginning of a view's file is recomputed here where its map does not say it: the files before it are rebuilt in memory.
 
-A view is a cache. Its maps may be lost, cut or damaged, one or all of them: what they say follows from the source's binlogs, from
-the nearest file on whose map still says something, or from the beginning of the view.
+A view is a cache. Its maps may be lost, cut or damaged, one or all of them: their content follows from the source's binlogs, starting
+at the nearest file before whose map still has a record, or at the beginning of the view.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,22 +27,22 @@ from relay.view.view_rules import rules_of
 
 
 class SourceBinlog(Protocol):
-    """A binlog of the source, open."""
+    """An open binlog of the source."""
 
     @property
     def size(self) -> int:
-        """Its bytes. Raises: OSError."""
+        """Its size in bytes. Raises: OSError."""
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`; returns how many bytes came, 0 only at the end. Raises: OSError; ArchiveDamaged."""
+        """Read at `offset`; return the number of bytes read, 0 only at the end. Raises: OSError; ArchiveDamaged."""
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Close the file."""
 
 
 class ViewedFile(NamedTuple):
-    """A file of a view. path: of the view. open_source: opens the source's; None: it is purged. is_cut: the source's may end inside a
-    transaction. skips: as of `FileTranslation`. before: tables from before the archive."""
+    """A file of a view. `path` is the view's file. `open_source` opens the source's; it returns None if that is purged. `is_cut`: the
+    source's file may end inside a transaction. `skips` is as for `FileTranslation`. `before` knows tables from before the archive."""
 
     path: Path
     open_source: Callable[[], SourceBinlog | None]
@@ -52,10 +52,10 @@ class ViewedFile(NamedTuple):
 
 
 class FileBeginning:
-    """Of the last one of `files`, which are those of one generation of a view, without holes, oldest first. Blocking.
+    """Finds the beginning of the last of `files`, those of one generation of a view, without holes, oldest first. Blocking.
 
-    begun: where the first one of these begins, if that is known. own_gtids: as of `FileTranslation`. layer: maps that were lost are
-    written again by it, and what the disk refuses to the view's files is ViewDiskFailed; None: they are not, and it is OSError.
+    `begun` is the beginning of the first one of these, if that is known. `own_gtids` is as for `FileTranslation`. `layer` rewrites lost
+    maps, and a disk error at a file of the view is ViewDiskFailed; None: they are not rewritten, and it is OSError.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class FileBeginning:
         with self._own(files[-1]):
             self._at = ViewMap.read(files[-1].path).beginning()
         self.found: ViewCheckpoint | None = None
-        """None: it cannot be found out."""
+        """The beginning that was found; None: it cannot be found."""
 
     def step(self) -> bool:
-        """A map is read or a file made; whether that was all. Raises: ViewDiskFailed; of the source's file OSError, ArchiveDamaged."""
+        """Read a map or rebuild a file; return whether that was all. Raises: ViewDiskFailed; for the source OSError, ArchiveDamaged."""
         last = len(self._files) - 1
         if self._at is not None:
             if self._index == last:
@@ -101,7 +101,7 @@ class FileBeginning:
         return own_file(file.path, self._layer, is_written=is_written) if self._layer is not None else nullcontext()
 
     def _behind(self, file: ViewedFile, begin: ViewCheckpoint) -> ViewCheckpoint | None:
-        """Where the file that follows begins; None: this one cannot be made any more."""
+        """Return where the file that follows begins; None: this one cannot be rebuilt any more."""
         source = file.open_source()
         if source is None:
             return None
@@ -122,7 +122,7 @@ class FileBeginning:
             out, end = bytearray(BUFFER_BYTES), source.size
             while not translation.done:
                 if not translation.fill(out, 0, end, sealed=True, ends_cut=file.is_cut) and not translation.done:
-                    return None  # the source's file does not reach to where it was begun
+                    return None  # The source's file ends before the place at which the view's file was begun.
                 if writer is not None and self._settings.dependencies == "serial":
                     with self._own(file, is_written=True):
                         writer.add(translation.marks)
@@ -137,7 +137,7 @@ class FileBeginning:
 
 
 def beginning_of(search: FileBeginning) -> ViewCheckpoint | None:
-    """All steps in one go."""
+    """Do all steps at once."""
     while not search.step():
         pass
     return search.found
@@ -151,7 +151,7 @@ def made_beginning(
     skips: Mapping[tuple[int, str], Mapping[int, int]],
     layer: FileLayer,
 ) -> FileBeginning:
-    """Of the file `name` of `made`, a generation of the view that is made from the archive's `source`. Blocking.
+    """Return the search for the beginning of file `name` of `made`, a view's generation built from the archive's `source`. Blocking.
 
     Raises: ViewDiskFailed.
     """
@@ -188,7 +188,7 @@ def _is_cut(source: Generation, name: str) -> bool:
 
 
 def begun_checkpoint(directory: Path, first: str) -> ViewCheckpoint | None:
-    """Where `first` begins, a file of a view's generation in `directory`, if that began with it. Blocking. Raises: OSError."""
+    """Return where the file `first` of a view's generation in `directory` begins, if that began with it. Blocking. Raises: OSError."""
     begun = begun_with(directory)
     if begun is None or begun.position.file != first:
         return None

@@ -1,4 +1,4 @@
-"""One file of a view on its way into the view's archive: translated, compared with what is there already, checked, cut into runs."""
+"""One file of a view on its way into the view's archive: it is translated, compared with existing bytes, checked, and cut into runs."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -26,12 +26,12 @@ _PACKED: Final = frozenset((
     EventType.UPDATE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1, EventType.WRITE_ROWS_COMPRESSED,
     EventType.UPDATE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED,
 ))  # fmt: skip
-"""Types of events that may have much more in them than they are long."""
+"""Types of events that may be much longer unpacked than they are in the file."""
 
 
 class ViewDiffers(RelayError):
-    """What is made now is not what the view's file has from `offset` on. source_offset: from where in the source's file of the same
-    name that is made, a place between two transactions."""
+    """The rebuilt bytes differ from the view's file from `offset` on. They are built from `source_offset` on in the source's file of
+    the same name, which is a place between two transactions."""
 
     file: str
     offset: int
@@ -42,33 +42,33 @@ class ViewDiffers(RelayError):
 
 
 class Made(NamedTuple):
-    """What one step made. runs: for the archive, in order. is_idle: nothing is left to be made up to the end that was given."""
+    """The result of one step. `runs` are for the archive, in order. `is_idle`: nothing is left to be built up to the given end."""
 
     runs: list[Run]
     is_idle: bool
 
 
 class MakingBuffers:
-    """Buffers that go round between the maker's thread and the archive's writer."""
+    """Buffers that circulate between the maker's thread and the archive's writer."""
 
     def __init__(self) -> None:
         self._free: list[bytearray] = []
 
     def take(self) -> bytearray:
-        """One with any content."""
+        """Return a buffer with arbitrary content."""
         try:
             return self._free.pop()
         except IndexError:
             return bytearray(BUFFER_BYTES)
 
     def give(self, buffer: bytearray) -> None:
-        """Nothing refers to it any more."""
+        """Take back a buffer that nothing refers to any more."""
         if len(self._free) < _KEPT_BUFFERS:
             self._free.append(buffer)
 
 
 class FileMaker:
-    """Blocking; for one thread at a time, also the event loop's where little is to be made."""
+    """Builds one file of a view. Blocking; for one thread at a time, also the event loop's where little has to be built."""
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class FileMaker:
         buffers: MakingBuffers,
         layer: FileLayer,
     ) -> None:
-        """written: the view's file; written_to: up to where it is there, FIRST_EVENT: it is not. The translation begins there or
-        before: what it makes first is compared. The map is written from where the translation begins on, and there before the
-        file is. Raises: OSError; ViewDiskFailed; ViewDiffers."""
+        """Open the map and compare the head of `written`, the view's file, which exists up to `written_to`; FIRST_EVENT: it does not
+        exist. The translation begins there or before: its first bytes are compared. The map is written from where the translation
+        begins on, and exists before the file does. Raises: OSError; ViewDiskFailed; ViewDiffers."""
         self.translation = translation
         self._source = source
         self._layer = layer
@@ -91,12 +91,12 @@ class FileMaker:
         self._map: MapWriter | None = None
         self._there_fd = -1
         self.counts = WaitCounts()
-        """Of what was new in it; the caller takes them away."""
+        """The counts of what was new in it; the caller takes them away."""
         self._begin = translation.checkpoint()
         self._at = self._begin.view
-        """Where the next byte that is made stands in the view."""
+        """The offset in the view of the next byte that is built."""
         self._source_at = translation.offset
-        """From where on in the source it is made."""
+        """The offset in the source from which that byte is built."""
         self._ingest = Ingest(packets=False, stamp=True)
         self._ingest.begin_file(written_to)
         self._carry = b""
@@ -111,13 +111,13 @@ class FileMaker:
             raise
 
     def _open_map(self) -> MapWriter:
-        """From where the translation began. Raises: ViewDiskFailed."""
+        """Open the map from where the translation began. Raises: ViewDiskFailed."""
         with own_file(self._written, self._layer, is_written=True):
             self._map = MapWriter(self._layer, self._written, self._begin)
         return self._map
 
     def _read_head(self) -> None:
-        """Of the view's file, as it is there. Raises: OSError; ViewDiffers."""
+        """Read the head of the view's existing file. Raises: OSError; ViewDiffers."""
         self._there_fd = self._layer.open_read(self._written)
         event = read_start(DescriptorBytes(self._there_fd)).event
         if not self._ingest.read_format(bytearray(event), 0, len(event)):
@@ -125,12 +125,12 @@ class FileMaker:
 
     @property
     def reads_packed(self) -> bool:
-        """Whether the source's file may have to be waited for."""
+        """True if a read of the source's file may have to be waited for."""
         return self._source.is_packed
 
     def has_packed(self, end: int) -> bool:
-        """Whether an event is packed in the little that is left of the source's file up to `end`, or its headers do not tell: a
-        kilobyte may become megabytes. Raises: OSError."""
+        """Return whether the small rest of the source's file up to `end` contains a packed event, or has unreadable headers: a kilobyte
+        may become megabytes. Raises: OSError."""
         start = self.translation.offset
         data = bytearray(max(0, end - start))
         if self._source.read_into(memoryview(data), start) != len(data):
@@ -144,23 +144,23 @@ class FileMaker:
 
     @property
     def is_comparing(self) -> bool:
-        """Whether what is made now is there already."""
+        """True if the bytes that are built now exist already."""
         return self._at < self._written_to
 
     @property
     def is_done(self) -> bool:
-        """Whether the file is complete."""
+        """True if the file is complete."""
         return self.translation.done and not self._carry
 
     def checkpoint(self) -> ViewCheckpoint:
-        """See `FileTranslation.checkpoint`."""
+        """Return the place of `FileTranslation.checkpoint`."""
         return self.translation.checkpoint()
 
     def make(self, end: int, *, sealed: bool, ends_cut: bool = False) -> Made:
-        """A step: up to a buffer of the view, of the source up to `end`.
+        """Do a step: build up to a buffer of the view from the source up to `end`.
 
+        After an exception a new FileMaker is needed.
         Raises: ViewStopped, ArchiveDamaged (of the source's file), ViewDiffers, ViewDiskFailed, OSError (of the source's file).
-        Then make a new one.
         """
         buffer = self._buffers.take()
         start = len(self._carry)
@@ -185,7 +185,7 @@ class FileMaker:
         return Made(runs, stop == start)
 
     def _compare(self, buffer: bytearray, start: int, stop: int) -> int:
-        """Where in the buffer what is new begins. Raises: ViewDiffers."""
+        """Return where in the buffer the new bytes begin. Raises: ViewDiffers."""
         count = min(stop - start, self._written_to - self._at)
         there = self._layer.pread(self._there_fd, count, self._at)
         if there != bytes(buffer[start : start + count]):
@@ -237,11 +237,11 @@ class FileMaker:
     def _add_marks(self) -> None:
         marks, self.translation.marks = self.translation.marks, []
         if marks:
-            # A start may be refused: then there is no file, and must be no map. The first mark says that it was not.
+            # A start may be refused: then there is no file, and must be no map. The first mark shows that it was accepted.
             (self._map or self._open_map()).add(marks)
 
     def close(self) -> None:
-        """Lets go of the files, the source's too."""
+        """Close the files, the source's too."""
         self._close_own()
         self._source.close()
 

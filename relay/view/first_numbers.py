@@ -1,8 +1,8 @@
-"""Which number of a view's uuid a file begins with, as the ledger of the source's archive remembers it.
+"""The number of a view's uuid that a file begins with, as the ledger of the source's archive remembers it.
 
-A view may be deleted, and the files that it was made of may be purged. Made again it must give no transaction the number of another
-one: replicas would take it for executed, without a word. So the ledger has the place and number that a view began with, before the
-first is given, and that of the oldest file, each time that files before it were purged.
+A view may be deleted, and the files that it was built from may be purged. If it is rebuilt, it must not give a transaction the number
+of another one: replicas would silently take it for executed. So the ledger contains the place and number that a view began with, before
+the first is assigned, and those of the oldest file, each time that files before it were purged.
 """
 
 import errno
@@ -27,9 +27,9 @@ from relay.view.stops.stop_reason import StopReason
 from relay.view.view_map import ViewMap
 
 NUMBERS: Final = "view_numbers"
-"""The ledger's kind, in the archive of the source, of a place and the number that a view gives there."""
+"""The kind, in the ledger of the source's archive, of a row with a place and the number that a view assigns there."""
 RENUMBERED: Final = "view_renumbered"
-"""The same of somebody's word that no replica has GTIDs of a view: what `view_numbers` said of it before counts no more."""
+"""The kind of an operator's statement that no replica has GTIDs of a view: earlier rows `view_numbers` of it do not count any more."""
 _MOST_ENGINES: Final = 100
 FIND_OUT: Final = (
     "Another relay with this view tells it: `binlog-relay view find NAME --source FILE:4` names the newest number before; `next`, "
@@ -38,8 +38,8 @@ FIND_OUT: Final = (
 
 
 class FirstNumber(NamedTuple):
-    """The first transaction from `position` on, of a file of generation `generation` of the source's archive, gets the number
-    `next_gno`. engines: of the tables without transactions that files before it made, as `known_engines`."""
+    """A number: the first transaction from `position` on, of a file of generation `generation` of the source's archive, gets
+    `next_gno`. `engines` are those of the tables without transactions that files before it created, as in `known_engines`."""
 
     view: str
     generation: int
@@ -49,12 +49,12 @@ class FirstNumber(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Ascends with what the source wrote."""
+        """The key by which numbers are ordered as the source wrote them."""
         return self.generation, binlog_number(self.position.file), self.position.offset
 
     @property
     def toml(self) -> str:
-        """What `[[view]]` must have for a view that begins there."""
+        """The settings of `[[view]]` for a view that begins there."""
         start = (
             f'start = {{ file = "{self.position.file}", position = {self.position.offset}, next = {self.next_gno} }}'
         )
@@ -63,9 +63,9 @@ class FirstNumber(NamedTuple):
 
 
 def known_numbers(ledger: Iterable[LedgerRow], settings: ViewSettings) -> list[FirstNumber]:
-    """What is known of the numbers of the view's uuid: by the view itself, or else by others of that uuid. In order of places.
+    """Return the known numbers of the view's uuid, recorded by the view itself, or else by others of that uuid, in the order of places.
 
-    ledger: of all generations of the source's archive.
+    `ledger` contains the rows of all generations of the source's archive.
     """
     rows, uuid = list(ledger), str(settings.uuid)
     forgotten = _forgotten(rows, uuid)
@@ -76,7 +76,7 @@ def known_numbers(ledger: Iterable[LedgerRow], settings: ViewSettings) -> list[F
 
 
 def _forgotten(ledger: Iterable[LedgerRow], uuid: str) -> dict[str, float]:
-    """The views that were numbered anew, each with when it was last."""
+    """Return the views that were renumbered, each with the time of the last renumbering."""
     found: dict[str, float] = {}
     for row in ledger:
         if row.kind != RENUMBERED:
@@ -89,14 +89,14 @@ def _forgotten(ledger: Iterable[LedgerRow], uuid: str) -> dict[str, float]:
 
 
 def renumbered_row(settings: ViewSettings, by: str) -> LedgerRow:
-    """Somebody's word that no replica has GTIDs of the view."""
+    """Return the ledger row of an operator's statement that no replica has GTIDs of the view."""
     details = {"view": settings.name, "uuid": str(settings.uuid)}
     text = f"View {settings.name} is numbered anew: no replica has GTIDs of {settings.uuid} from it, says {by}"
     return LedgerRow(time.time(), RENUMBERED, "", -1, text, json.dumps(details, sort_keys=True))
 
 
 def renumber_advice(settings: ViewSettings) -> str:
-    """For numbers that were wrong and that nobody has."""
+    """Return the advice for wrong numbers that no replica has."""
     return (
         f'Where no replica has GTIDs of {settings.uuid} yet, "binlog-relay view rebuild {settings.name} --renumber", with the '
         "relay stopped, numbers the view anew."
@@ -115,7 +115,7 @@ def _read(row: LedgerRow, uuid: str) -> list[FirstNumber]:
 
 
 def number_row(number: FirstNumber, settings: ViewSettings) -> LedgerRow:
-    """As the ledger has it."""
+    """Return the ledger's row for the number."""
     details = {
         "view": number.view,
         "uuid": str(settings.uuid),
@@ -130,7 +130,7 @@ def number_row(number: FirstNumber, settings: ViewSettings) -> LedgerRow:
 
 
 def why_unsure(wanted: FirstNumber, known: Sequence[FirstNumber], settings: ViewSettings) -> StopReason | None:
-    """Why a view must not begin so; None: no number was, or will be, another transaction's. known: see `known_numbers`."""
+    """Return why a view must not begin so; None: no number is another transaction's. `known` is from `known_numbers`."""
     if not settings.counts or not known:
         return None
     uuid, place = settings.uuid, wanted.position
@@ -162,7 +162,7 @@ def why_unsure(wanted: FirstNumber, known: Sequence[FirstNumber], settings: View
 
 
 def engines_in(state: bytes, settings: ViewSettings) -> dict[str, str]:
-    """Tables without transactions that the rules know, with their engines; not those that are configured. Most: 100."""
+    """Return the tables without transactions that the rules know, with their engines, but not the configured ones; at most 100."""
     engines = TableEngines()
     engines.restore(state)
     found: dict[str, str] = {}
@@ -174,19 +174,19 @@ def engines_in(state: bytes, settings: ViewSettings) -> dict[str, str]:
 
 
 class FirstNumbers:
-    """Of one view that is being made. mirror: the source's archive; archive: the view's own. All that blocks says so."""
+    """The first numbers of one view, built from the source's archive `mirror` into its own, `archive`. Blocking methods say so."""
 
     def __init__(self, mirror: Archive, archive: Archive, settings: ViewSettings) -> None:
         self._mirror = mirror
         self._archive = archive
         self._settings = settings
         self._noted: tuple[int, str] | None = None
-        """Of the oldest file that was looked at."""
+        """The generation and name of the oldest file that was looked at."""
         self._begins: tuple[FirstNumber, Sequence[FirstNumber]] | None = None
-        """What the ledger is to say before the first number is given, and what it says already."""
+        """The row that the ledger must get before the first number is assigned, and the numbers that it contains already."""
 
     def begin(self, generation: int, position: Position, next_gno: int) -> StopReason | None:
-        """Why the view must not begin there; None: it may, and before its first bytes are handed over, `begun`.
+        """Return why the view must not begin there; None: it may, and `begun` must be called before its first bytes are handed over.
 
         Blocking. Raises: OSError.
         """
@@ -205,11 +205,11 @@ class FirstNumbers:
 
     @property
     def is_begun(self) -> bool:
-        """Whether `begun` has nothing to say."""
+        """True if `begun` has nothing to write."""
         return self._begins is None
 
     def begun(self) -> None:
-        """Where the view begins, into the ledger: not sooner, as a `start` may turn out to be inside a transaction. Blocking.
+        """Write into the ledger where the view begins: not earlier, as a `start` may turn out to be inside a transaction. Blocking.
 
         Raises: OSError.
         """
@@ -218,7 +218,7 @@ class FirstNumbers:
             self._begins = None
 
     def _lost_ledger(self, ledger: Sequence[LedgerRow], wanted: FirstNumber) -> StopReason | None:
-        """Why nobody can say whether there was such a view."""
+        """Return why it is unknown whether such a view existed."""
         is_lost = bool(ledger) and ledger[0].kind in (CATALOG_REMADE, CATALOG_SET_ASIDE)
         if not is_lost or binlog_number(wanted.position.file) == 1:
             return None
@@ -229,16 +229,16 @@ class FirstNumbers:
 
     @property
     def is_noted(self) -> bool:
-        """Whether nothing was purged since `note`."""
+        """True if nothing was purged since `note`."""
         return self._oldest() == self._noted or not self._settings.counts
 
     def _oldest(self) -> tuple[int, str] | None:
         return next(((one.number, one.files[0].name) for one in self._mirror.all if one.files), None)
 
     def note(self) -> None:
-        """The number of the oldest file that the mirror and the view have, into the ledger. Blocking.
+        """Write the number of the oldest file that the mirror and the view have into the ledger. Blocking.
 
-        Where it cannot be written now it stays in line; where it cannot be found out, a view that is made anew asks for it.
+        Where it cannot be written now it stays queued; where it cannot be determined, a view that is rebuilt asks for it.
         """
         self._noted = self._oldest()
         with suppress(OSError):
@@ -265,7 +265,7 @@ class FirstNumbers:
             self._mirror.current.write_ledger(number_row(number, self._settings))
 
     def _ledger(self) -> list[LedgerRow]:
-        """Raises: OSError."""
+        """Read all ledgers of the source's archive. Raises: OSError."""
         try:
             return [row for _number, row in read_ledgers(self._mirror.directory)]
         except (CatalogUnreadable, sqlite3.Error) as error:

@@ -1,4 +1,4 @@
-"""A view as people and monitors are shown it."""
+"""A view as people and monitors see it."""
 
 from typing import Protocol
 
@@ -10,45 +10,45 @@ from relay.view.translate.wait_counts import WaitCounts
 
 
 class ViewProgress(Protocol):
-    """How far a view has come."""
+    """The progress of a view."""
 
     @property
     def source(self) -> Position | None:
-        """Up to where the source's binlogs are in it; None: nothing yet."""
+        """The position up to which the source's binlogs are in it; None: nothing is yet."""
 
     @property
     def source_generation(self) -> int | None:
-        """Of the source's archive, that `source` is of; None: nothing yet."""
+        """The generation of the source's archive that `source` is in; None: nothing is built yet."""
 
     @property
     def needed(self) -> Position | None:
-        """From where on the view is made again after a crash, of the same generation: what is made may not be on the disk yet.
-        None: from its start on."""
+        """The position, in the same generation, from which the view is rebuilt after a crash: its bytes may not be on the disk yet.
+        None: from its start."""
 
     @property
     def behind_bytes(self) -> int:
-        """What is archived behind that."""
+        """The archived bytes after that position."""
 
     @property
     def stop(self) -> ViewStop | None:
-        """None: it goes on."""
+        """The reason why it is stopped; None: it continues."""
 
     @property
     def waits(self) -> WaitCounts | None:
-        """Which transactions wait for which; None: they are not looked at."""
+        """The counts of transactions that wait for others; None: they are not counted."""
 
     @property
     def left_out(self) -> LeftOut | None:
-        """What replicas of a MariaDB's view do not get; None: it is not known, or another source's."""
+        """The parts that replicas of a MariaDB's view do not get; None: not known, or the source is another."""
 
 
 class ShownView(Protocol):
-    """The view that a console speaks of."""
+    """The view that a console shows."""
 
     @property
     def settings(self) -> ViewSettings:
-        """What it is to be."""
+        """The settings of the view."""
 
     @property
     def status(self) -> ViewProgress:
-        """As it is now."""
+        """Its current progress."""

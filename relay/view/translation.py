@@ -38,10 +38,10 @@ from relay.view.view_checkpoint import ViewCheckpoint
 
 BUFFER_BYTES: Final = 1 << 20
 MARK_GAP: Final = 64 << 10
-"""Bytes of the source from one mark to the next, at most and where transactions are not longer."""
+"""The most bytes of the source between two marks, unless a transaction is longer."""
 _MARKS: Final = 64
 _MOST_ASKED: Final = 100_000
-"""Times that plans are given for one group, which has not so many tables."""
+"""The most times that plans are given for one group; no group has that many tables."""
 _POLICIES: Final = {"keep": codes.VIEW_KEEP, "assign": codes.VIEW_ASSIGN, "anonymous": codes.VIEW_ANONYMOUS}
 _FIRST_WITH_NEW_ROWS: Final = (5, 6)
 _REAL_GTIDS: Final = frozenset((EventType.GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID))
@@ -52,17 +52,17 @@ _LONGEST_POST: Final = (
 
 
 def empty_transaction(timestamp: int, server_id: int) -> OutGroup:
-    """BEGIN and COMMIT, so that a GTID is taken and nothing done."""
+    """Return BEGIN and COMMIT, so that a GTID is used and nothing is changed."""
     fixed = struct.pack("<IIBHHB", 0, 0, 0, 0, 0, 0)
     return OutGroup([New(EventType.QUERY, 0, timestamp, server_id, fixed + text) for text in (BEGIN, COMMIT)], "new")
 
 
 class FileTranslation:
-    """Makes the view's bytes of one file, from `checkpoint` on. Blocking; for one thread at a time.
+    """Builds the view's bytes of one file, from `checkpoint` on. Blocking; for one thread at a time.
 
-    read_into: of the source's file. skips: offsets at which an empty transaction takes the place of a group, as somebody
-    decided, or nothing, where it has no GTID and is given none, or no end. After `fill` or an exception `checkpoint()` is where to
-    go on. No instance goes on behind an exception.
+    `read_into` reads the source's file. `skips` contains offsets at which an operator decided that an empty transaction replaces a
+    group, or nothing does, where it has no GTID and gets none, or has no end. After `fill` or an exception `checkpoint()` is where the
+    translation continues. No instance continues after an exception.
     """
 
     def __init__(
@@ -77,22 +77,22 @@ class FileTranslation:
         own_gtids: bool = False,
         mark_gap: int = MARK_GAP,
     ) -> None:
-        """own_gtids: every transaction must have a GTID of the source's own, and none is assigned."""
+        """Prepare the translation. With `own_gtids` every transaction must have a GTID of the source's own, and none is assigned."""
         self.name = name
         self.on_stop: Callable[[ViewStop], object] | None = None
-        """Is told of each group that the rules cannot keep, which is left out as if it were of `skips`, for those who only want to
-        know; None: ViewStopped is raised."""
+        """Called with each group that the rules cannot keep, which is left out as if `skips` contained it, for callers that only
+        examine; None: ViewStopped is raised."""
         self.tables: PassedTables | None = None
-        """What is known of the source's tables, for a view that says which transactions wait for which; set before the first `fill`.
-        None: each waits for the one before it, which is enough for who only wants to know places."""
+        """The known tables of the source, for a view that says which transactions wait for which; set before the first `fill`. None:
+        each waits for the one before it, which suffices for callers that only want places."""
         self.done = False
-        """Whether the file is complete: nothing more comes out of it."""
+        """True if the file is complete: nothing more comes out of it."""
         self.marks: list[ViewCheckpoint] = []
-        """Made since the caller took them; the rules' state is that of the group that follows."""
+        """The checkpoints made since the caller took them; the rules' state is that of the group that follows."""
         self.cut_at: int | None = None
-        """Where a group without an end was left out, the newest."""
+        """The offset of the newest group without an end that was left out."""
         self.group: tuple[int, int] | None = None
-        """Where the group begins and ends that is being taken apart; None: none is."""
+        """The offsets at which the group that is being translated begins and ends; None: there is none."""
         self._read_into = read_into
         self._settings = settings
         self._rules = rules
@@ -101,7 +101,7 @@ class FileTranslation:
         self._sealed = self._ends_cut = False
         rules.restore(checkpoint.rules)
         self._state: bytes | None = checkpoint.rules
-        """What the rules know; None: to be asked for."""
+        """The rules' state; None: it must be requested from them."""
         version = settings.target_version
         layout = codes.VIEW_BARE if version < (5, 7) else codes.VIEW_CLOCK if version < (8, 0) else codes.VIEW_TIMES
         self._policy = codes.VIEW_KEEP if own_gtids else _POLICIES[settings.gtids]
@@ -111,12 +111,12 @@ class FileTranslation:
         self._made = MadeBytes()
         self._kernel: ViewCopy | None = None
         self._plain: PlainMariadb | None = None
-        """Of a MariaDB source."""
+        """The copier of a MariaDB source's plain groups."""
         self._number = 0
-        """The file's, once it is needed."""
+        """The file's number, once it is needed."""
         self._map_id_bytes = 6
         self._asked = (-1, 0)
-        """For which group plans were asked last, and how often."""
+        """The offset of the group for which plans were requested last, and how often."""
         self._watched: bytes | None = None
         self._removals: bytes | None = None
         self._mark_gap = mark_gap
@@ -128,10 +128,10 @@ class FileTranslation:
         self._steps = self._run()
 
     def fill(self, out: bytearray, at: int, end: int, *, sealed: bool, ends_cut: bool = False) -> int:
-        """Puts what is made of the source up to `end`, a place between two groups, into out[at:]; returns where that ends.
+        """Write what follows from the source up to `end`, a place between two groups, into out[at:]; return where that ends.
 
-        `at`: nothing is left to be made. sealed: the source's file ends there. ends_cut: its last group is known to have no end.
-        Raises: ViewStopped, ArchiveDamaged, OSError; what was made before comes first, and the exception with the next call.
+        A result of `at` means that nothing is left to be built. `sealed`: the source's file ends there. `ends_cut`: its last group has
+        no end. Raises: ViewStopped, ArchiveDamaged, OSError; what was built before comes first, and the exception with the next call.
         """
         made = self._made
         made.begin(out, at)
@@ -151,7 +151,7 @@ class FileTranslation:
         return made.at
 
     def checkpoint(self) -> ViewCheckpoint:
-        """Between two groups, behind all that was made."""
+        """Return the place between two groups up to which everything is built."""
         kernel = self._kernel
         if kernel is None:
             return self._from
@@ -169,20 +169,20 @@ class FileTranslation:
 
     @property
     def left_out(self) -> LeftOut | None:
-        """Of a MariaDB source: what was left out up to here, since the view began; None: of another."""
+        """The parts of a MariaDB source left out since the view began; None: the source is another."""
         return self._rules.left_out_of.copy() if isinstance(self._rules, MariadbRules) else None
 
     @property
     def looks_back(self) -> bool:
-        """Whether the next step goes over what stands before the view's start: all of the file up to there."""
+        """True if the next step reads everything in the file that precedes the view's start."""
         return self._kernel is None and self._from.view == FIRST_EVENT < self._from.source
 
     @property
     def offset(self) -> int:
-        """Up to where the source was used."""
+        """The offset up to which the source was used."""
         return self._source.offset
 
-    # --- the steps: each yield says that `out` is full or nothing is left ---------------------------------------------
+    # --- the steps: each yield means that `out` is full or nothing is left ---------------------------------------------
 
     def _run(self) -> Iterator[None]:
         source = self._source
@@ -234,7 +234,7 @@ class FileTranslation:
                 raise self._wrong(status, source.offset + kernel.bad_at - source.lo)
 
     def _copy(self, kernel: ViewCopy) -> int:
-        """The plain groups that are next, up to one that is skipped; why it ended, as `ViewCopy.copy` says."""
+        """Copy the plain groups that are next, up to one that is skipped; return why it ended, as `ViewCopy.copy` does."""
         source = self._source
         kernel.wants_statements = self._rules.wants_statements
         watched = self._rules.watched if kernel.wants_statements else None
@@ -257,15 +257,15 @@ class FileTranslation:
         source, made = self._source, self._made
         if self._plain is not None:
             status = self._plain.copy(stop)
-            self._state = None  # a mark in between asked for it
-            # What stands there is told by the other, which copies no group of MariaDB's.
+            self._state = None  # a mark in between requested it
+            # The other kernel tells what is there; it copies no group of a MariaDB.
             return status if status != codes.VIEW_LOOK else self._look_at(kernel, stop)
         if self._own_gtids:
             self._take_marks()
         before = kernel.position, kernel.next_gno, kernel.sequence, kernel.uuid_used
         status = kernel.copy(source.buffer, source.lo, stop, made.out, made.at)
         if self._own_gtids and kernel.next_gno != before[1]:
-            # A number was given where none may be: all of that is done again, up to there.
+            # A number was assigned where none may be: the copy is repeated up to that group.
             kernel.take_marks()
             stop = self._first_without_gtid(kernel)
             kernel.position, kernel.next_gno, kernel.sequence, kernel.uuid_used = before
@@ -276,14 +276,14 @@ class FileTranslation:
         return status
 
     def _look_at(self, kernel: ViewCopy, stop: int) -> int:
-        """What is next and is not copied."""
+        """Return the kind of the next thing, which is not copied."""
         source, made = self._source, self._made
         status = kernel.copy(source.buffer, source.lo, stop, made.out, made.at)
         source.advance(kernel.consumed)
         return status
 
     def _first_without_gtid(self, kernel: ViewCopy) -> int:
-        """Where in the buffer the next group begins that has no GTID of its own; there is one, whole, as are those before it."""
+        """Return where in the buffer the next group without a GTID of its own begins; it exists, whole, as do those before it."""
         source = self._source
         at = source.lo
         while True:
@@ -294,14 +294,14 @@ class FileTranslation:
             at = kernel.group_stop
 
     def _until_skip(self) -> int:
-        """Bytes to the next place that is skipped."""
+        """Return the bytes up to the next place that is skipped."""
         here = self._source.offset
         return min((offset - here for offset in self._skips if offset > here), default=1 << 62)
 
     # --- the beginning --------------------------------------------------------------------------------------------------
 
     def _read_format(self) -> bytes:
-        """The source's format description, the event. Raises: ViewStopped for one of which no view is made."""
+        """Return the source's format description event. Raises: ViewStopped for one from which no view is built."""
         source = self._source
         event = source.read_event(FIRST_EVENT)
         if event[codes.EVENT_TYPE_AT] != EventType.FORMAT_DESCRIPTION:
@@ -318,7 +318,7 @@ class FileTranslation:
             raise self._unsupported(
                 "the format description says that statements have longer heads than any server writes"
             )
-        # It has a checksum of its own whatever the other events have, and says how those are read.
+        # This event always has a checksum of its own, and says how the other events are read.
         source.trailer = CHECKSUM_SIZE if known.has_checksum_field else 0
         source.compare(event, FIRST_EVENT)
         source.trailer = known.checksum_bytes
@@ -337,7 +337,7 @@ class FileTranslation:
             explicit = -1
         self._rules = self._rules.of_source(known.server_version)
         kernel = ViewCopy(
-            # Where none may be assigned, an assigned number tells that there is a transaction without a GTID.
+            # Where none may be assigned, an assigned number shows that there is a transaction without a GTID.
             codes.VIEW_ASSIGN if self._own_gtids else self._policy,
             self._settings.uuid.bytes,
             self._rules.look_at,
@@ -370,7 +370,7 @@ class FileTranslation:
         return kernel
 
     def _before_start(self, kernel: ViewCopy, begins: int) -> GtidSet:
-        """The source's GTIDs before the view's start, where that is not the file's; begins: behind the format description.
+        """Return the source's GTIDs before the view's start within the file; `begins` is the offset after the format description.
 
         Raises: ViewStopped for a start that is inside a transaction.
         """
@@ -402,7 +402,7 @@ class FileTranslation:
     # --- single groups --------------------------------------------------------------------------------------------------
 
     def _take_long(self, kernel: ViewCopy) -> Iterator[None]:
-        """The group at `offset`, by the rules or as it is, of any size."""
+        """Translate the group at `offset`, which may have any size, by the rules or as it is."""
         source = self._source
         start = source.offset
         stop = self._group_end(kernel, start)
@@ -448,12 +448,12 @@ class FileTranslation:
     # --- which groups wait for which --------------------------------------------------------------------------------------
 
     def tables_changed(self) -> None:
-        """More is known of tables, from the group on that is next: between two groups."""
+        """Note, between two groups, that more is known of tables from the next group on."""
         if self._kernel is not None:
             self._kernel.plans_until = 0
 
     def take_counts(self) -> WaitCounts:
-        """What was made since the last call."""
+        """Return the counts since the last call."""
         waits = self._kernel.waits if self._kernel is not None else None
         if waits is None or self.tables is None:
             return WaitCounts()
@@ -466,7 +466,7 @@ class FileTranslation:
         return counts
 
     def _give_plan(self, kernel: ViewCopy) -> None:
-        """What the kernel wants to know of a table, or of all of them, for the group that is next."""
+        """Give the kernel the plan of the table that it wants, or of all of them, for the next group."""
         tables, sets = self.tables, kernel.waits and kernel.waits.sets
         if tables is None or not sets:
             return
@@ -483,7 +483,7 @@ class FileTranslation:
             sets.add_plan(tables.plan(sets.wanted_map(), self._map_id_bytes))
 
     def _take_rows(self, kernel: ViewCopy, start: int, stop: int) -> None:
-        """What a group changes that is copied as it is, and has no room where the kernel would look at it by itself."""
+        """Take the changed rows of a group that is copied as it is, without room for the kernel to look at them by itself."""
         waits = kernel.waits
         if waits is None:
             return
@@ -495,7 +495,7 @@ class FileTranslation:
             self._give_plan(kernel)
 
     def _left_out(self, stopped: ViewStopped) -> list[OutGroup]:
-        """What stands in the place of a group that cannot be kept, where somebody only wants to know. Raises: ViewStopped."""
+        """Return the replacement of a group that cannot be kept, for a caller that only examines. Raises: ViewStopped."""
         self._tell(stopped)
         return self._skipped(stopped.stop.offset, stopped.stop.group_stop)
 
@@ -523,7 +523,7 @@ class FileTranslation:
             self.marks.append(self.checkpoint())
 
     def _mark_here(self) -> int:
-        """A mark before the group that is next; from which offset on there is to be another."""
+        """Make a mark before the next group; return the offset from which on another is due."""
         self._state = None
         if self._last_mark != self._source.offset:
             self._mark(self._source.offset)
@@ -538,7 +538,7 @@ class FileTranslation:
             self.marks.append(ViewCheckpoint(rows[row], rows[row + 1], rows[row + 2], rows[row + 3], self._known()))
 
     def _group_end(self, kernel: ViewCopy, start: int) -> int | None:
-        """Where the group at `start` ends, by its markers; None: it has no end, and was passed over."""
+        """Return where the group at `start` ends, by its markers; None: it has no end, and was skipped."""
         source = self._source
         kernel.scan_begin()
         for data, lo, hi, base in source.pieces(start, source.end, lambda: kernel.consumed):
@@ -554,7 +554,7 @@ class FileTranslation:
         return None
 
     def _leave_out_cut(self) -> None:
-        """The group that is next has no end in the file. Raises: ArchiveDamaged where the source did not leave it so."""
+        """Leave out the next group, which has no end in the file. Raises: ArchiveDamaged where the source did not leave it so."""
         source = self._source
         if not self._ends_cut:
             what = f"the transaction at {source.offset} goes beyond the end of what was archived"
@@ -562,11 +562,11 @@ class FileTranslation:
         self._leave_out_unfinished(source.end)
 
     def _leave_out_unfinished(self, stop: int) -> None:
-        """Nothing stands in the place of the group that is next, which ends at `stop` without an end. Raises: ViewStopped."""
+        """Replace the next group, which stops at `stop` without an end, by nothing. Raises: ViewStopped."""
         source = self._source
         start = source.offset
         at_end = stop == source.end
-        # Of a file that still grows nobody knows that it has no end: who looks at one only wants to know what is whole.
+        # In a file that still grows it is unknown whether it has no end: a caller that examines one only wants whole groups.
         if start not in self._skips and (self._sealed or not at_end):
             is_followed = not at_end and source.kind_at(stop) not in ENDS_FILE
             try:
@@ -578,7 +578,7 @@ class FileTranslation:
         source.drop(stop - start)
 
     def _check_went_on(self, length: int) -> None:
-        """The source was not started anew for this file, whose format description is so long. Raises: ViewStopped."""
+        """Check that the source was not restarted for this file, whose format description has `length` bytes. Raises: ViewStopped."""
         decided = FIRST_EVENT in self._skips
         try:
             self._rules.source_went_on(decided=decided)
@@ -587,7 +587,7 @@ class FileTranslation:
             self._rules.source_went_on(decided=True)
 
     def _tell(self, stopped: ViewStopped) -> None:
-        """Raises: ViewStopped, unless somebody only wants to know."""
+        """Report the stop to a caller that only examines. Raises: ViewStopped where there is none."""
         if self.on_stop is None:
             raise stopped
         self.on_stop(stopped.stop)

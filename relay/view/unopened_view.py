@@ -1,4 +1,4 @@
-"""A view of relay.toml that is not opened: why, and when that is tried again. What people are shown of it."""
+"""A view of relay.toml that is not opened, as people see it: the reason, and when the next attempt is made."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ NOT_SERVED: Final = "view_not_served"
 
 
 class UnopenedProgress(NamedTuple):
-    """source: up to where its files were made from when somebody looked, and source_generation; None: that is not known."""
+    """The progress of an unopened view. `source`, in `source_generation`, is where its files ended at the last look; None: unknown."""
 
     stop: ViewStop
     source: Position | None = None
@@ -26,15 +26,15 @@ class UnopenedProgress(NamedTuple):
 
     @property
     def needed(self) -> Position | None:
-        """Nothing is made of it."""
+        """No position, as nothing is built."""
         return self.source
 
 
 @dataclass(slots=True)
 class UnopenedView:
-    """settings: as far as relay.toml says them. why: a sentence. advice: the next step, may be empty. made: up to where its files
-    are made, of the source's archive, with the generation; None: it is not known. next_try: Unix time; None: there is none.
-    was_tried: whether the first attempt is over.
+    """A view that could not be opened. `settings` are those that relay.toml says. `why` is a sentence, `advice` the next step, which
+    may be empty. `made` is the position in the source's archive up to which its files are built, with the generation; None: it is not
+    known. `next_try` is a Unix time; None: there is none. `was_tried`: the first attempt is over.
     """
 
     settings: ViewSettings
@@ -44,20 +44,20 @@ class UnopenedView:
     made: tuple[Position, int] | None = None
     was_tried: bool = False
     is_refused: bool = False
-    """Whether only a restart of the relay can help."""
+    """True if only a restart of the relay can help."""
 
     def could_not(self, why: str, advice: str, next_try: float | None) -> None:
-        """An attempt to open it failed. next_try: None: there is no other before the relay is restarted."""
+        """Note that an attempt to open it failed; `next_try` None: there is no other before the relay is restarted."""
         self.why, self.advice, self.next_try, self.is_refused = why, advice, next_try, next_try is None
 
     @property
     def told(self) -> str:
-        """Why, to whoever wants to log in; one or two sentences."""
+        """Return the reason for a client that wants to log in, in one or two sentences."""
         return f"{self.why} {self._when}".rstrip()
 
     @property
     def status(self) -> UnopenedProgress:
-        """As of a view that stands still."""
+        """The progress of a view that is stopped."""
         when = "Then restart the relay." if self.is_refused else self._when
         reason = StopReason(NOT_SERVED, self.why, 0, f"{self.advice} {when}".strip())
         source, generation = self.made if self.made is not None else (None, None)

@@ -1,4 +1,4 @@
-"""What the disk refuses to a view's own files, told apart from what it refuses to the archive that the view is made of."""
+"""Disk errors at a view's own files, distinguished from those at the archive that the view is built from."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from relay.archive.storage.files import FileLayer
 
 
 class ViewDiskFailed(RelayError):
-    """A file of the view could not be written, or not be read. what: a sentence."""
+    """A file of the view could not be written or read. `what` is a sentence."""
 
     def __init__(self, what: str, advice: str, *, is_written: bool) -> None:
         super().__init__(what, advice)
@@ -19,7 +19,7 @@ class ViewDiskFailed(RelayError):
 
 @contextmanager
 def own_file(path: Path, layer: FileLayer, *, is_written: bool = False) -> Iterator[None]:
-    """What is done there is done to this file of a view, or to those beside it. Blocking. Raises: ViewDiskFailed for OSError."""
+    """Raise ViewDiskFailed for an OSError of the block, which works on this file of a view, or on those beside it. Blocking."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Finds the same place in the source's binlogs and in a view's: by NAME.map, and by making again what is behind its record."""
+"""Finds the same place in the source's binlogs and in a view's: by NAME.map, and by rebuilding what follows its record."""
 
 import contextlib
 import os
@@ -32,11 +32,11 @@ from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
 from relay.view.view_rules import rules_of
 
 _EACH: Final = 0
-"""Bytes between marks: one at each transaction."""
+"""The bytes between marks: each transaction gets one."""
 
 
 class _Held(NamedTuple):
-    """A file of a view, in a generation of it."""
+    """A file of a view, in one of its generations."""
 
     of: MadeGeneration
     name: str
@@ -51,15 +51,15 @@ class _Held(NamedTuple):
 
 
 class ViewLookup:
-    """See `PlaceFinder`. Reads the files themselves, beside a running relay too.
+    """A `PlaceFinder` that reads the files themselves, beside a running relay too.
 
-    Of the files of a name that several sources used, the one that is meant is named with its generation: g0002.NAME.
+    Among files of a name that several sources used, the one that is meant is named with its generation: g0002.NAME.
     """
 
     def __init__(
         self, archive: Path, view: Path, settings: ViewSettings, skips: Mapping[tuple[int, str], Mapping[int, int]]
     ) -> None:
-        """archive, view: the source's directory and the view's. skips: see `skips_of`."""
+        """Take `archive` and `view`, the directories of the source and of the view, and the `skips` of `skips_of`."""
         self._archive = archive
         self._view = view
         self._settings = settings
@@ -67,7 +67,7 @@ class ViewLookup:
         self._out = bytearray(BUFFER_BYTES)
 
     def of_source(self, position: Position) -> ViewPlace:
-        """Raises: InsideTransaction; PlaceUnknown; OSError."""
+        """Return the place of the source's `position`. Raises: InsideTransaction; PlaceUnknown; OSError."""
         held = self._known(position.file, self._of_source_named)
         _check_offset(position)
         record = ViewMap.read(held.path).before_source(position.offset) or self._beginning(held)
@@ -82,7 +82,7 @@ class ViewLookup:
         raise InsideTransaction(position, _place(held, before), _place(held, after) if after else None)
 
     def of_view(self, position: Position) -> ViewPlace:
-        """Raises: InsideTransaction; PlaceUnknown; OSError."""
+        """Return the place of the view's `position`. Raises: InsideTransaction; PlaceUnknown; OSError."""
         held = self._known(position.file, self._of_view_named)
         _check_offset(position)
         record = ViewMap.read(held.path).before_view(position.offset) or self._beginning(held)
@@ -95,11 +95,11 @@ class ViewLookup:
         raise InsideTransaction(position, _place(held, before), _place(held, after) if after else None)
 
     def of_gno(self, gno: int) -> ViewPlace:
-        """The place behind the transaction with that number. Raises: PlaceUnknown; OSError."""
+        """Return the place after the transaction with that number. Raises: PlaceUnknown; OSError."""
         files = self._files()
         if not files or gno < FIRST_GNO:
             raise self._no_such_number(gno)
-        # Behind it may be transactions with GTIDs of their own, in this file and the next, which take no number.
+        # Transactions with GTIDs of their own may follow it, in this file and the next; they take no number.
         held = files[max(bisect_left(files, gno + 1, key=self._first_gno) - 1, 0)]
         before = ViewMap.read(held.path).before_gno(gno) or self._beginning(held)
         if before is None or before.next_gno > gno + 1:
@@ -113,7 +113,7 @@ class ViewLookup:
         raise self._no_such_number(gno)
 
     def end(self) -> ViewPlace | None:
-        """Up to where the view is made; None: nothing is. Raises: OSError."""
+        """Return the place up to which the view is built; None: nothing is. Raises: OSError."""
         files = self._files()
         if not files:
             return None
@@ -125,10 +125,10 @@ class ViewLookup:
         before, _ = self._walk(held, record, view=size)
         return _place(held, before)
 
-    # --- what maps that were lost said ------------------------------------------------------------------------------------
+    # --- the content of maps that were lost ------------------------------------------------------------------------------
 
     def _beginning(self, held: _Held) -> ViewCheckpoint | None:
-        """Of a file that has no map, by those before it; None: they are purged, or were never made."""
+        """Return the beginning of a file without a map, found by those before it; None: they are purged, or were never built."""
         same = [one for one in self._files() if one.of.number == held.of.number]
         same = same[: 1 + next((number for number, one in enumerate(same) if one.name == held.name), -1)]
         if not same:
@@ -147,7 +147,7 @@ class ViewLookup:
     def _skipped(self, held: _Held) -> Mapping[int, int]:
         return self._skips.get((held.of.source_number, held.name), {})
 
-    # --- making it again ------------------------------------------------------------------------------------------------
+    # --- rebuilding -----------------------------------------------------------------------------------------------------
 
     def _walk(
         self,
@@ -157,7 +157,7 @@ class ViewLookup:
         source: int | None = None,
         view: int | None = None,
     ) -> tuple[ViewCheckpoint, Iterator[ViewCheckpoint]]:
-        """The last place that is not behind the one wanted, and those behind it."""
+        """Return the last place that is not after the wanted one, and the places after it."""
         steps = self._places(held, record)
         last = record
         for place in steps:
@@ -187,7 +187,7 @@ class ViewLookup:
                 except (OSError, ArchiveError):
                     raise
                 except Exception:
-                    return  # the view stops there, whatever it is: nothing of it is behind that
+                    return  # the view stops there, for whatever reason: it contains nothing after that
                 marks, translation.marks = translation.marks, []
                 yield from (mark for mark in marks if mark.place > record.place)
                 if not made:
@@ -196,16 +196,16 @@ class ViewLookup:
         finally:
             file.close()
 
-    # --- what there is ----------------------------------------------------------------------------------------------------
+    # --- the existing files -----------------------------------------------------------------------------------------------
 
     def _files(self) -> list[_Held]:
-        """All of the view, oldest first."""
+        """Return all files of the view, oldest first."""
         return [
             _Held(of, name) for of in made_generations(self._archive, self._view) for name in _binlogs(of.directory)
         ]
 
     def _known(self, name: str, named: Callable[[str], list[tuple[int, _Held | None]]]) -> _Held:
-        """The file of that name. `named`: those that may be meant, each with its generation and, if the view has it, the file.
+        """Return the file of that name. `named` returns the candidates, each with its generation and, if the view has it, the file.
 
         Raises: PlaceUnknown. A name becomes a path only where such a file was found.
         """
@@ -221,7 +221,7 @@ class ViewLookup:
         return held
 
     def _of_source_named(self, name: str) -> list[tuple[int, _Held | None]]:
-        """By the generations of the source's archive, also what is not in the view yet."""
+        """Return the candidates by the generations of the source's archive, including files that are not in the view yet."""
         held = {file.of.source_number: file for file in self._files_named(name)}
         numbers = set(held)
         if is_binlog_name(name):
@@ -247,7 +247,7 @@ class ViewLookup:
         return [held for held in made if held.path.is_file()]
 
     def _no_such_number(self, gno: int) -> PlaceUnknown:
-        """Of a GTID that the view did not assign, or whose file was purged."""
+        """Return the error for a GTID that the view did not assign, or whose file was purged."""
         files, end, uuid = self._files(), self.end(), self._settings.uuid
         given = "none yet"
         if end is not None and end.gno >= (first := self._first_gno(files[0])):
@@ -255,7 +255,7 @@ class ViewLookup:
         return PlaceUnknown(f"{uuid}:{gno} is not in the view. Its files have of the GTIDs that it assigns: {given}.")
 
     def _one_of_several(self, gno: int, before: ViewPlace, after: ViewPlace) -> PlaceUnknown:
-        """One transaction of the source became several, and this is not the last of them."""
+        """Return the error for one of several transactions that one of the source became, where this is not the last of them."""
         uuid = self._settings.uuid
         return PlaceUnknown(
             f"{uuid}:{gno} is of {uuid}:{before.gno + 1}-{after.gno}, which are one transaction of the source: no place of its "
@@ -277,7 +277,7 @@ def _check_offset(position: Position) -> None:
 
 
 def _binlogs(directory: Path) -> list[str]:
-    # Of 10,000 files with their indexes beside them, looking through the directory takes longer than all the rest.
+    # With 10,000 files and their indexes beside them, listing the directory takes longer than everything else.
     with contextlib.suppress(FileNotFoundError):
         listed = read_file(directory / INDEX_NAME).decode(errors="replace").splitlines()
         return [line.removeprefix("./") for line in listed]

@@ -1,11 +1,11 @@
-"""NAME.map beside a view's file: which place of the source is which place of the view, and what to know to go on from there.
+"""NAME.map beside a view's file: it maps places of the source to places of the view, with the state needed to continue from there.
 
-NAME.map has a record for at least each 64 KiB of the source, at the start of a transaction; fewer where what the rules know is much
-and changes all the time. NAME.rules has what they knew there, packed; a record says where, how many bytes, and which checksum.
+NAME.map has a record for at least each 64 KiB of the source, at the start of a transaction; fewer where the rules' state is large and
+changes all the time. NAME.rules contains that state, packed; a record says where, how many bytes, and which checksum.
 
-Both can be made again: records that were lost are made with the file that they are of, and where no record is left, with the files
-before it (see `FileBeginning`). So one write is synced: the record of a file's beginning, which is there before the file is.
-A record that was cut or damaged ends the map; one whose rules are not there is passed over.
+Both can be rebuilt: records that were lost are rebuilt with their file, and where no record is left, with the files before it (see
+`FileBeginning`). So only one write is synced: the record of a file's beginning, which exists before the file does. A record that was
+cut or damaged ends the map; one whose rules are missing is skipped.
 """
 
 import struct
@@ -25,14 +25,14 @@ _RECORD: Final = struct.Struct("<QQQQQII")
 _CRC: Final = struct.Struct("<I")
 _RECORD_BYTES: Final = _RECORD.size + _CRC.size
 _STATE_SHARE: Final = 16
-"""Bytes of the source for each byte of NAME.rules, at least: with thousands of tables a record takes as much as the next 64 KiB."""
+"""The minimum of source bytes for each byte of NAME.rules: with thousands of tables a record takes as much as the next 64 KiB."""
 
 
 _Key = TypeVar("_Key", int, tuple[int, int])
 
 
 class _Record(NamedTuple):
-    """As it is kept. state_at, state_bytes, state_sum: where in NAME.rules what the rules knew is, packed; 0 bytes: nothing."""
+    """A stored record. `state_at`, `state_bytes`, `state_sum` locate the rules' packed state in NAME.rules; 0 bytes: there is none."""
 
     source: int
     view: int
@@ -44,7 +44,7 @@ class _Record(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """As of `ViewCheckpoint`."""
+        """The key of `ViewCheckpoint.place`."""
         return self.source, self.view
 
     @property
@@ -53,23 +53,23 @@ class _Record(NamedTuple):
 
 
 def map_paths(file: Path) -> tuple[Path, Path]:
-    """NAME.map and NAME.rules of a view's file."""
+    """Return NAME.map and NAME.rules of a view's file."""
     return file.with_name(file.name + MAP_SUFFIXES[0]), file.with_name(file.name + MAP_SUFFIXES[1])
 
 
 class ViewMap:
-    """The map of one file as it was read: 52 bytes for each record, and of the rules only what is asked for. Records ascend by
-    their places, and go back in nothing. All of it blocks."""
+    """The map of one file as it was read: 52 bytes for each record; states of rules are read on request. Records ascend by their
+    places, and no value decreases. All methods block."""
 
     def __init__(self, records: bytes, rules: Path) -> None:
         self._records = records
         self._rules = rules
         self._bad_state = -1
-        """Where in NAME.rules something else is than was written."""
+        """The offset in NAME.rules at which other bytes are than were written."""
 
     @classmethod
     def read(cls, file: Path) -> "ViewMap":
-        """What is missing, cut or damaged is left out. Raises: OSError but for files that are not there."""
+        """Read the map; missing, cut or damaged parts are left out. Raises: OSError, except for missing files."""
         map_path, rules_path = map_paths(file)
         try:
             data = read_file(map_path)
@@ -81,35 +81,35 @@ class ViewMap:
         return len(self._records) // _RECORD_BYTES
 
     def beginning(self) -> ViewCheckpoint | None:
-        """The record of the file's beginning; None: it is not there. Raises: OSError."""
+        """Return the record of the file's beginning; None: it is missing. Raises: OSError."""
         record = self.kept(0) if len(self) else None
         return self._checkpoint(record) if record is not None and record.view == FIRST_EVENT else None
 
     def last(self) -> ViewCheckpoint | None:
-        """The last record; None: there is none. Raises: OSError."""
+        """Return the last record; None: there is none. Raises: OSError."""
         return self._usable(len(self) - 1)
 
     def before_place(self, place: tuple[int, int]) -> ViewCheckpoint | None:
-        """The last record at or before a checkpoint's place. Raises: OSError."""
+        """Return the last record at or before a checkpoint's place. Raises: OSError."""
         return self._last(lambda one: one.place, place)
 
     def before_source(self, offset: int) -> ViewCheckpoint | None:
-        """The last record at or before `offset` of the source; None: there is none. Raises: OSError."""
+        """Return the last record at or before `offset` of the source; None: there is none. Raises: OSError."""
         return self._last(lambda one: one.source, offset)
 
     def before_view(self, offset: int) -> ViewCheckpoint | None:
-        """The last record at or before `offset` of the view. Raises: OSError."""
+        """Return the last record at or before `offset` of the view. Raises: OSError."""
         return self._last(lambda one: one.view, offset)
 
     def before_gno(self, gno: int) -> ViewCheckpoint | None:
-        """The last record whose next number is `gno` or less. Raises: OSError."""
+        """Return the last record whose next number is `gno` or less. Raises: OSError."""
         return self._last(lambda one: one.next_gno, gno)
 
     def _last(self, key: Callable[[_Record], _Key], value: _Key) -> ViewCheckpoint | None:
         return self._usable(bisect_right(range(len(self)), value, key=lambda number: key(self.kept(number))) - 1)
 
     def _usable(self, index: int) -> ViewCheckpoint | None:
-        """The record at `index`, or the last one before it whose rules are there."""
+        """Return the record at `index`, or the last one before it whose rules exist."""
         while index >= 0:
             found = self._checkpoint(self.kept(index))
             if found is not None:
@@ -122,7 +122,7 @@ class ViewMap:
         return None if state is None else ViewCheckpoint(*record[:4], state)
 
     def _state(self, record: _Record) -> bytes | None:
-        """What the rules knew; None: it is not there any more."""
+        """Return the rules' state; None: it is missing."""
         if not record.state_bytes:
             return b""
         if record.state_at == self._bad_state:
@@ -144,19 +144,19 @@ class ViewMap:
         return None
 
     def kept(self, index: int) -> _Record:
-        """The record at `index`, from 0, without its rules."""
+        """Return the record at `index`, from 0, without its rules."""
         return _Record(*_RECORD.unpack_from(self._records, index * _RECORD_BYTES))
 
     def count_before(self, place: tuple[int, int]) -> int:
-        """How many records are of places before this one."""
+        """Return the number of records whose places are before this one."""
         return bisect_left(range(len(self)), place, key=lambda number: self.kept(number).place)
 
 
 class MapWriter:
-    """Goes on with the map of one file. Blocking; for one thread at a time."""
+    """Continues the map of one file. Blocking; for one thread at a time."""
 
     def __init__(self, layer: FileLayer, file: Path, begin: ViewCheckpoint) -> None:
-        """begin: from where on records will come, which has one itself; those that are there already from it on are taken away.
+        """Open the map: records will come from `begin` on, which gets one itself; existing ones from it on are removed.
 
         Where there was no map the first record is on the disk on return. Raises: OSError.
         """
@@ -166,7 +166,7 @@ class MapWriter:
         count = known.count_before(begin.place)
         is_kept = known.before_place(begin.place) == begin
         if begin.view == FIRST_EVENT and count:
-            # Nothing is before a file's head: the map is of a start that was not taken.
+            # Nothing precedes a file's head: the map belongs to a start that was not accepted.
             count, is_kept = 0, False
         count += is_kept
         kept = [known.kept(index) for index in range(max(0, count - 1), count)]
@@ -186,14 +186,14 @@ class MapWriter:
             raise
 
     def _go_on(self, count: int) -> None:
-        """Behind `count` records that stay. To cut files needs no room on a disk, and whenever it ends the rest is a map."""
+        """Continue after `count` records that stay. Truncation needs no disk space, and leaves a map whenever it is interrupted."""
         self._fd = self._layer.open_alone(self._map_path)
         self._at = len(_MAP_HEAD) + count * _RECORD_BYTES
         self._layer.truncate(self._fd, self._at)
         self._open_rules()
 
     def _begin(self, begin: ViewCheckpoint) -> None:
-        """With the first record. In place of a map that cannot be read: whenever it ends that one is there, or this."""
+        """Write the first record. It replaces an unreadable map: after an interruption either that one or this exists."""
         temporary = self._map_path.with_name(self._map_path.name + TEMPORARY_SUFFIX)
         self._open_rules()
         self._fd = self._layer.create(temporary)
@@ -218,7 +218,7 @@ class MapWriter:
         self._layer.truncate(self._rules_fd, self._rules_end)
 
     def add(self, records: Iterable[ViewCheckpoint]) -> None:
-        """Records behind those that are there; others are known already. Raises: OSError."""
+        """Append records after the existing ones; those that exist already are ignored. Raises: OSError."""
         for record in records:
             if record.place <= self._last_place or self._is_too_much(record):
                 continue
@@ -232,14 +232,14 @@ class MapWriter:
             self._last_place = record.place
 
     def _is_too_much(self, record: ViewCheckpoint) -> bool:
-        """Whether what the rules know would be kept too soon after the last time."""
+        """Return whether the rules' state would be stored too soon after the last time."""
         if record.rules == self._state or not record.rules:
             return False
         last = self._state_record
         return record.source - last.source < _STATE_SHARE * last.state_bytes
 
     def _with_state(self, record: ViewCheckpoint) -> _Record:
-        """What is kept of the record, with its rules written."""
+        """Return the record as it is stored, with its rules written."""
         if not record.rules:
             return _Record(*record[:4], 0, 0, 0)
         if self._rules_fd < 0:
@@ -251,7 +251,7 @@ class MapWriter:
         return _Record(*record[:4], at, len(packed), zlib.crc32(packed))
 
     def close(self) -> None:
-        """Lets go of the files."""
+        """Close the files."""
         for fd in (self._fd, self._rules_fd):
             if fd >= 0:
                 self._layer.close(fd)
@@ -259,7 +259,7 @@ class MapWriter:
 
 
 def _state_record(known: ViewMap, count: int) -> _Record:
-    """Of the first `count` records the first that has the state of the last."""
+    """Return the first of the first `count` records that has the state of the last one."""
     if not count:
         return _Record(0, 0, 0, 0, 0, 0, 0)
     found = known.kept(count - 1)

@@ -1,4 +1,4 @@
-"""A place that the source's binlogs and a view's have in common, and who finds such places."""
+"""A place that the source's binlogs and a view's have in common, and the protocol for finding such places."""
 
 from typing import NamedTuple, Protocol
 
@@ -9,8 +9,8 @@ from relay.view.generations.view_generations import qualified
 
 
 class ViewPlace(NamedTuple):
-    """The same place three times. source, view: boundaries of transactions. gno: the number of the newest GTID that the view
-    assigned before it; 0: none. source_generation, generation: of the archive and of the view, whose files these are."""
+    """The same place three times. `source` and `view` are transaction boundaries, in the files of `source_generation` of the archive
+    and of `generation` of the view. `gno` is the number of the newest GTID that the view assigned before it; 0: there is none."""
 
     source: Position
     view: Position
@@ -20,12 +20,12 @@ class ViewPlace(NamedTuple):
 
     @property
     def source_text(self) -> str:
-        """For people. After a change of source the name of a file alone may be that of several."""
+        """The source's position for people. After a change of source several files may have the same name."""
         return _shown(self.source, self.source_generation)
 
     @property
     def view_text(self) -> str:
-        """The same in the view."""
+        """The view's position for people."""
         return _shown(self.view, self.generation)
 
 
@@ -36,8 +36,8 @@ def _shown(position: Position, generation: int) -> str:
 
 
 class InsideTransaction(RelayError):
-    """The position is inside of a transaction or of an event. before, after: the nearest places that are boundaries; None: it is
-    not known yet where the transaction ends."""
+    """The position is inside a transaction or an event. `before` and `after` are the nearest boundaries; None: it is not known yet
+    where the transaction ends."""
 
     exit_code = ExitCode.FINDINGS
 
@@ -49,22 +49,22 @@ class InsideTransaction(RelayError):
 
 
 class PlaceUnknown(RelayError):
-    """There is no such place in the view. `str()` says what there is instead: which files, what was purged, what is not made yet."""
+    """There is no such place in the view. `str()` says what exists instead: which files, what was purged, what is not built yet."""
 
     exit_code = ExitCode.FINDINGS
 
 
 class PlaceFinder(Protocol):
-    """Finds places of one view. All of it blocks, reads only, and works beside a running relay."""
+    """Finds places of one view. All methods block, only read, and work beside a running relay."""
 
     def of_source(self, position: Position) -> ViewPlace:
-        """Raises: InsideTransaction; PlaceUnknown; OSError."""
+        """Return the place of the source's `position`. Raises: InsideTransaction; PlaceUnknown; OSError."""
 
     def of_view(self, position: Position) -> ViewPlace:
-        """Raises: InsideTransaction; PlaceUnknown; OSError."""
+        """Return the place of the view's `position`. Raises: InsideTransaction; PlaceUnknown; OSError."""
 
     def of_gno(self, gno: int) -> ViewPlace:
-        """The place behind the transaction with that number. Raises: PlaceUnknown; OSError."""
+        """Return the place after the transaction with that number. Raises: PlaceUnknown; OSError."""
 
     def end(self) -> ViewPlace | None:
-        """Up to where the view is made; None: nothing is. Raises: OSError."""
+        """Return the place up to which the view is built; None: nothing is. Raises: OSError."""

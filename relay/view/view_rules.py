@@ -1,4 +1,4 @@
-"""Which rules make a view, by its settings and by whose binlogs it is made of."""
+"""The rules that build a view are chosen by its settings and by the kind of its source."""
 
 from relay.view.rules.group import GroupRules
 from relay.view.rules.group_rules import MysqlRules
@@ -10,7 +10,7 @@ from relay.view.rules.targets.target_rules import TargetRules
 
 
 def rules_of(settings: ViewSettings, before: TablesBefore | None = None) -> GroupRules:
-    """New ones, which know no tables yet. before: tables from before the archive."""
+    """Return new rules, which know no tables yet. `before` knows tables from before the archive."""
     if settings.flavour == MARIADB:
         made = MariadbRules(settings, parts_of(settings))
         made.before = before

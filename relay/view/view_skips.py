@@ -1,6 +1,6 @@
-"""What a view leaves out because somebody said so: rows in the ledger of the source's archive.
+"""Groups that a view leaves out by an operator's decision: these are rows in the ledger of the source's archive.
 
-There, because the view's own directory may be deleted: the view is made again with the same decisions.
+They are kept there because the view's own directory may be deleted: the view is rebuilt with the same decisions.
 """
 
 import json
@@ -20,7 +20,7 @@ Skips = dict[tuple[int, str], dict[int, int]]
 
 
 def skips_of(ledger: Sequence[LedgerRow], view: str) -> Skips:
-    """What this view leaves out. ledger: of all generations of the source's archive."""
+    """Return the groups that this view leaves out. `ledger` contains the rows of all generations of the source's archive."""
     found: Skips = {}
     for row in ledger:
         if row.kind != SKIPPED:
@@ -35,12 +35,12 @@ def skips_of(ledger: Sequence[LedgerRow], view: str) -> Skips:
 
 
 def add_skip(skips: Skips, generation: int, file: str, offset: int, group_stop: int) -> None:
-    """One more."""
+    """Add one skip."""
     skips.setdefault((generation, file), {})[offset] = group_stop
 
 
 def skip_row(view: str, stop: ViewStop, by: str) -> LedgerRow:
-    """The decision to leave out what the view has stopped at, as a row of the ledger. by: who decided."""
+    """Return the decision to leave out the group at which the view is stopped, as a row of the ledger. `by` names who decided."""
     details = json.dumps({"view": view, "group_stop": stop.group_stop, "generation": stop.generation})
     of = "" if stop.generation == FIRST else f" of generation {stop.generation}"
     text = f"View {view} leaves out this transaction{of}: {stop.reason.text}; skipped by {by}"

@@ -17,13 +17,14 @@ from uuid import UUID
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.query import Query, read_query
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.status_variables import CHARSETS, SQL_MODE, UTF8MB4_DEFAULT, decode_status, encode_status
 from protocol.errors import ProtocolError, StatementRefused
 from protocol.sql.control import control_of
 from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements import named_tables, order_dependence
+from protocol.sql.statements.statement_names import defined_names
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import (
     AlterTable,
@@ -60,7 +61,6 @@ from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement import named_tables, order_dependence
 from relay.view.rules.statement.check_clauses import without_checks
 from relay.view.rules.statement.commented_keys import has_commented_keys
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -497,7 +497,9 @@ def _tolerant(statement: bytes, setting: Setting) -> Any:
         return None
     written, created, altered = made.written, isinstance(made, CreateTable), isinstance(made, AlterTable)
     wanted = ("ROW_FORMAT", "KEY_BLOCK_SIZE", "UNION", "DATA DIRECTORY", "INDEX DIRECTORY")
-    options = {one.name.partition(" ")[0]: one for one in written.options if one.name in wanted}
+    options = {
+        one.name.partition(" ")[0]: one for one in written.options if one.name in wanted and not one.of_partition
+    }
     return {
         "verb": "CREATE" if created else "ALTER", "name": made.name, "temporary": created and made.temporary,
         "if not exists": created and made.if_not_exists, "like": made.like if created else None,

@@ -1,10 +1,10 @@
-"""Commits that returned, a relay killed that instant, and the archive asked for them.
+"""A run in which the relay is killed as soon as commits have returned, and the archive is searched for them.
 
     python -m tests.support.ack_run --rounds 200 [--source mariadb|mysql97]
 
-The source waits for the relay's acknowledgement alone, practically for ever. Several clients commit at once; after a random
-number of returned commits the relay is killed (SIGKILL). Whatever had returned by then must be in what the killed relay left
-behind, as whole transactions; the relay is started again only afterwards. Exit status 0: all there; 1: findings.
+The source waits for the relay's acknowledgement alone, practically for ever. Several clients commit at once; after a random number of
+returned commits the relay is killed (SIGKILL). Everything that had returned by then must be in what the killed relay left, as whole
+transactions; the relay is restarted only afterwards. Exit status 0 means that all is there, 1 that there are findings.
 """
 
 import argparse
@@ -33,7 +33,7 @@ _WAIT_S: Final = 30.0
 
 
 def marker(number: int) -> str:
-    """What stands in the binlog for a commit."""
+    """Return the text that identifies a commit in the binlog."""
     return f"<commit-{number:08d}>"
 
 
@@ -76,14 +76,14 @@ class Clients:
                     self.changed.notify_all()
 
     def wait_returned(self, count: int) -> None:
-        """Returns as soon as so many commits have returned."""
+        """Return as soon as so many commits have returned."""
         with self.changed:
             if not self.changed.wait_for(lambda: len(self.returned) >= count, _WAIT_S):
                 raise AssertionError(f"{len(self.returned)} of {count} commits returned; {self.errors}")
 
 
 def archived_markers(archive: Path, scratch: Path) -> bytes:
-    """All that the killed relay left as whole transactions, judged on a copy."""
+    """Return all that the killed relay left as whole transactions, judged on a copy."""
     shutil.copytree(archive, scratch)
     try:
         rebuild_archive(scratch)
@@ -96,7 +96,7 @@ def archived_markers(archive: Path, scratch: Path) -> bytes:
 def run(
     source: Server, directory: Path, rounds: int, seed: int, say: Callable[[str], None] = lambda line: None
 ) -> list[str]:
-    """So many kills; what is not as it must be. Starts `source`."""
+    """Kill the relay so many times, and return the findings. Starts `source`."""
     chance = random.Random(seed)
     waiting_source(source)
     sections = {"source": {"ack": "synced"}, "archive": {"sync": chance.choice(["none", "interval", "transaction"])}}
@@ -151,7 +151,7 @@ def _ended(relay: RelayProcess) -> Iterator[None]:
 
 
 def main() -> int:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=200, help="how often the relay is killed behind each source")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))

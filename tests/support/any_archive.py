@@ -1,6 +1,6 @@
-"""Any archive of an old MySQL source, as hypothesis draws it, and what a view is to make of each of its transactions: a slow model.
+"""Any archive of an old MySQL source, as hypothesis draws it, and what a view must make of each of its transactions: a slow model.
 
-What the source wrote and what a view makes of it stand side by side, by hand, for each kind of transaction.
+The source's events and the view's result are written by hand, side by side, for each kind of transaction.
 """
 
 import struct
@@ -29,15 +29,16 @@ QUERY, XID, MAP, ANONYMOUS, GTID, INCIDENT, ROWS_QUERY = 2, 16, 19, 34, 33, 26, 
 _POST_OF_LOAD: Final = struct.Struct("<IIIB")
 
 Event = tuple[int, bytes]
-"""Type and body."""
+"""A type and a body."""
 Piece = int | str | tuple[int, str]
-"""Of a transaction of the view: the source's event of that number, a statement of the view's own, or the event with another text."""
+"""A piece of a transaction of the view: the source's event of that number, a statement of the view's own, or the event with another
+text."""
 Groups = list[list[Piece]]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The settings that a model looks at. has_gtid: whether the transaction has one in the view."""
+    """The settings that a model uses. `has_gtid` says whether the transaction has one in the view."""
 
     gtids: Literal["assign", "anonymous", "keep"]
     engines: Literal["keep", "innodb"]
@@ -53,12 +54,12 @@ class Wanted:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether a replica refuses what cannot have one GTID: 5.7 and later give numbers of their own to what has none."""
+        """True if a replica refuses what cannot have one GTID: 5.7 and later give their own numbers to transactions without."""
         return self.has_gtid and (self.gtids != "anonymous" or self.version >= (5, 7))
 
     @property
     def as_the_source(self) -> bool:
-        """Whether what needs no GTID is left as it is."""
+        """True if a transaction that needs no GTID is left as it is."""
         return not self.has_gtid and self.engines == "keep"
 
     @property
@@ -72,12 +73,12 @@ class Wanted:
 
 
 Model = Callable[[Wanted], Groups | None]
-"""What a view makes of it; None: it stops before it."""
+"""The view's result; None if it stops before the transaction."""
 
 
 @dataclass(frozen=True)
 class Transaction:
-    """A transaction of the source. head: a GTID event of the source's own, in front of `events`."""
+    """A transaction of the source. `head` is a GTID event of the source's own, before `events`."""
 
     name: str
     events: tuple[Event, ...]
@@ -87,14 +88,14 @@ class Transaction:
     server_id: int = 1
 
     def expected(self, wanted: Wanted) -> Groups | None:
-        """What a view makes of it; None: it stops before it."""
+        """Return the view's result; None if it stops before the transaction."""
         if self.model is None:
             return self.is_same
         return self.model(replace(wanted, has_gtid=wanted.gtids != "keep" or self.head is not None))
 
     @property
     def is_same(self) -> Groups:
-        """What it is where nothing is changed."""
+        """The result if nothing is changed."""
         return [list(range(len(self.events)))]
 
     @property
@@ -103,7 +104,8 @@ class Transaction:
 
 
 class GtidLayout(NamedTuple):
-    """has_length: time, transaction_length and version stand in GTID events; trailer: bytes of checksum behind an event."""
+    """The layout of GTID events. With `has_length` they contain time, transaction_length and version; `trailer` is the number of
+    checksum bytes after an event."""
 
     has_length: bool
     trailer: int
@@ -111,7 +113,8 @@ class GtidLayout(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceBinlog:
-    """One file. ending: `cut`: a last transaction has no end, the source crashed; `open`: it is still written."""
+    """One file. If `ending` is `cut`, a last transaction has no end because the source crashed; if it is `open`, it is still
+    written."""
 
     name: str
     transactions: tuple[Transaction, ...]
@@ -120,21 +123,21 @@ class SourceBinlog:
     created: bool
     version: str
     previous: str = ""
-    """What its Previous_gtids event says; without a GTID in the archive there is no such event."""
+    """The content of its Previous_gtids event; without a GTID in the archive there is no such event."""
     has_previous: bool = False
 
     @property
     def numbered_version(self) -> int:
-        """As GTID events say it."""
+        """The version as GTID events contain it."""
         return {"5": 50562, "6": 50624, "7": 90704}[self.version[2]]
 
     @property
     def is_old(self) -> bool:
-        """Whether its server knew no checksums, no GTIDs and no rows of version 2."""
+        """True if its server knew no checksums, no GTIDs and no rows of version 2."""
         return self.version.startswith("5.5")
 
     def data(self) -> tuple[bytes, list[int]]:
-        """With the archive's marks; where each transaction begins, and where the last ends."""
+        """Return the file with the archive's marks, and the offsets where each transaction begins and where the last ends."""
         made = bytearray(b"\xfebin")
 
         def add(kind: int, body: bytes, timestamp: int = 1_700_000_000, server_id: int = 1, flags: int = 0) -> None:
@@ -172,14 +175,14 @@ class SourceBinlog:
 
 
 def query(text: str, *, schema: str = "d", error: int = 0, thread: int = 7) -> Event:
-    """A statement."""
+    """Return a statement."""
     body = bytearray(query_body(text, schema.encode(), STATUS))
     body[0:4], body[9:11] = thread.to_bytes(4, "little"), error.to_bytes(2, "little")
     return QUERY, bytes(body)
 
 
 def load(text: str) -> Event:
-    """LOAD DATA behind its blocks."""
+    """Return LOAD DATA after its blocks."""
     _, body = query(text)
     return 18, body[:13] + _POST_OF_LOAD.pack(1, 9, 15, 0) + body[13:]
 
@@ -190,7 +193,7 @@ def table_map(table: str, schema: str = "d") -> bytes:
 
 
 def rows(kind: int, size: int, *, last: bool = True) -> Event:
-    """Rows with an image of `size` bytes: of version 1 (23–25) or 2 (30–32)."""
+    """Return rows with an image of `size` bytes: of version 1 (23–25) or 2 (30–32)."""
     data = (
         b"\x01"
         + b"\xff" * (1 + (kind in (24, 31)))
@@ -206,12 +209,12 @@ BEGIN, COMMIT, ROLLBACK = query("BEGIN"), query("COMMIT"), query("ROLLBACK")
 
 
 def made(name: str, *events: Event, model: Model | None = None) -> Transaction:
-    """A kind of transactions; without a model a view leaves it as it is."""
+    """Return a kind of transactions; without a model a view leaves it as it is."""
     return Transaction(name, events, model)
 
 
 def own(*pieces: Piece) -> list[Piece]:
-    """A transaction with the view's own BEGIN and COMMIT around what stayed."""
+    """Return a transaction with the view's own BEGIN and COMMIT around what stayed."""
     return ["BEGIN", *pieces, "COMMIT"]
 
 
@@ -360,7 +363,7 @@ WITH_MYISAM: Final[list[Transaction]] = [
     ),
     _two_engines(), _rolled_back(), _both_at_once(),
 ]  # fmt: skip
-"""Where the table m is there, of MyISAM."""
+"""These need the table m, of MyISAM."""
 
 
 # --- archives ----------------------------------------------------------------------------------------------------------------------
@@ -368,21 +371,21 @@ WITH_MYISAM: Final[list[Transaction]] = [
 
 @dataclass(frozen=True)
 class AnyArchive:
-    """Files in order, and the settings of the view."""
+    """The files in order, and the settings of the view."""
 
     wanted: Wanted
     files: tuple[SourceBinlog, ...] = field(default=())
 
 
 def _by_old_server(one: Transaction) -> Transaction:
-    """The same as 5.5 writes it: rows of version 1, without their statement."""
+    """Return the same as 5.5 writes it: rows of version 1, without their statement."""
     shorter = {kind: kind - 7 for kind in (30, 31, 32)}
     events = [(shorter.get(kind, kind), body[:8] + body[10:] if kind in shorter else body) for kind, body in one.events]
     return replace(one, events=tuple((kind, body) for kind, body in events if kind != ROWS_QUERY))
 
 
 def _by_new_server(one: Transaction) -> Transaction:
-    """The same as 9.7 writes it: rows of version 2."""
+    """Return the same as 9.7 writes it: rows of version 2."""
     longer = {kind: kind + 7 for kind in (23, 24, 25)}
     events = [
         (longer.get(kind, kind), body[:8] + b"\2\0" + body[8:] if kind in longer else body) for kind, body in one.events
@@ -391,7 +394,7 @@ def _by_new_server(one: Transaction) -> Transaction:
 
 
 def _head(kind: int, number: int, one: Transaction, layout: GtidLayout) -> Event:
-    """The source's own GTID event in front of a transaction, as 5.7 writes it, or 9.7."""
+    """Return the source's own GTID event in front of a transaction, as 5.7 writes it, or 9.7."""
     uuid = SOURCE_UUID.bytes if kind == GTID else bytes(16)
     body = b"\1" + uuid + struct.pack("<qBqq", number + 1 if kind == GTID else 0, 2, number, number + 1)
     if not layout.has_length:
@@ -404,7 +407,7 @@ def _head(kind: int, number: int, one: Transaction, layout: GtidLayout) -> Event
 
 @st.composite
 def archives(draw: st.DrawFn) -> AnyArchive:
-    """Any: with and without checksums, tables without transactions, GTIDs of the source's own, cut ends."""
+    """Draw any archive: with and without checksums, tables without transactions, GTIDs of the source's own, cut ends."""
     wanted = draw(
         st.builds(
             Wanted,

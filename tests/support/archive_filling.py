@@ -1,4 +1,4 @@
-"""Puts built binlogs into an archive as upstream would."""
+"""A filler that puts built binlogs into an archive as upstream would."""
 
 import asyncio
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from tests.support.binlog_builder import runs_of
 
 
 async def append_all(generation: Generation, data: bytes | bytearray, cuts: Iterable[int] = (), start: int = 4) -> None:
-    """Appends `data` from `start` in runs cut at `cuts`, and waits until the writer is done with the buffers."""
+    """Append `data` from `start` in runs cut at `cuts`, and wait until the writer is done with the buffers."""
     runs = list(runs_of(data, cuts, start=start))
     left = len(runs)
     done = asyncio.Event()
@@ -27,7 +27,7 @@ async def append_all(generation: Generation, data: bytes | bytearray, cuts: Iter
 
 
 async def fill(directory: Path, *files: tuple[str, bytes | bytearray]) -> None:
-    """An archive in `directory` that received `files` and was closed."""
+    """Fill an archive in `directory` with `files` and close it."""
     generation = await Generation.open(directory)
     for name, data in files:
         await generation.begin_file(name)

@@ -1,6 +1,6 @@
-"""Builds small valid binlogs, MySQL-5.6-like and MariaDB-like, and remembers where its transactions begin and end.
+"""A builder of small valid binlogs, MySQL-5.6-like and MariaDB-like, which remembers where its transactions begin and end.
 
-The builder is told what each event does to its group; it infers nothing, so it can judge code that infers.
+The caller says what each event does to its group; the builder infers nothing, so it can judge code that infers.
 """
 
 import struct
@@ -44,7 +44,7 @@ class BinlogBuilder:
     timestamp: int = 1_700_000_000
     version: str = ""
     started: bool = True
-    """Whether the file is a server's first one since it was started."""
+    """True if the file is a server's first one since it was started."""
     header: bool = True
     data: bytearray = field(default_factory=lambda: bytearray(MAGIC))
     events: list[BuiltEvent] = field(default_factory=list)
@@ -60,7 +60,7 @@ class BinlogBuilder:
             self.format_description()
 
     def event(self, kind: int, body: bytes, effect: str, *, flags: int = 0, crc: bool | None = None) -> "BinlogBuilder":
-        """Appends any event. `effect`: what it does to the group, one of OPENS, INSIDE, CLOSES, ALONE, NEUTRAL."""
+        """Append any event. `effect` is its effect on the group, one of OPENS, INSIDE, CLOSES, ALONE, NEUTRAL."""
         with_crc = self.checksum if crc is None else crc
         start = len(self.data)
         size = HEADER.size + len(body) + (4 if with_crc else 0)
@@ -82,7 +82,7 @@ class BinlogBuilder:
         return self
 
     def format_description(self, flags: int = 0) -> "BinlogBuilder":
-        """The first event; its CRC is there whatever the algorithm (0 none, 1 CRC32)."""
+        """Append the first event; it has a CRC whatever the algorithm (0 none, 1 CRC32)."""
         version = self.version or ("5.6.24-log" if self.flavour == "mysql" else "10.11.19-MariaDB-log")
         lengths = MYSQL_56_LENGTHS if self.flavour == "mysql" else MARIADB_LENGTHS
         body = (
@@ -98,29 +98,29 @@ class BinlogBuilder:
         return self
 
     def query(self, text: str, effect: str = ALONE) -> "BinlogBuilder":
-        """A statement in schema `test`."""
+        """Append a statement in schema `test`."""
         body = struct.pack("<IIBHH", 7, 0, 4, 0, 0) + b"test\0" + text.encode()
         return self.event(EventType.QUERY, body, effect)
 
     def begin(self) -> "BinlogBuilder":
-        """What opens a transaction: Query BEGIN, or MariaDB's Gtid event."""
+        """Append the opening of a transaction: Query BEGIN, or MariaDB's Gtid event."""
         if self.flavour == "mysql":
             return self.query("BEGIN", OPENS)
         return self.mariadb_gtid(standalone=False)
 
     def mariadb_gtid(self, *, standalone: bool) -> "BinlogBuilder":
-        """MariaDB's Gtid event in its plain form of 19 bytes."""
+        """Append MariaDB's Gtid event in its plain form of 19 bytes."""
         self._xid += 1
         body = struct.pack("<QIB6x", self._xid, 0, 1 if standalone else 0x0C)
         return self.event(EventType.MARIADB_GTID, body, OPENS, flags=8)
 
     def table_map(self, effect: str = INSIDE) -> "BinlogBuilder":
-        """Table 42 is test.t with one BLOB column."""
+        """Append a Table_map: table 42 is test.t with one BLOB column."""
         body = struct.pack("<IHH", 42, 0, 1) + b"\x04test\0\x01t\0" + b"\x01\xfc\x01\x02\x01"
         return self.event(EventType.TABLE_MAP, body, effect)
 
     def rows(self, size: int = 20, *, last: bool = True, effect: str = INSIDE) -> "BinlogBuilder":
-        """One inserted row of `size` bytes; `last`: STMT_END_F."""
+        """Append one inserted row of `size` bytes; `last` is STMT_END_F."""
         mysql = self.flavour == "mysql"
         body = struct.pack("<IHH", 42, 0, int(last)) + (b"\x02\0" if mysql else b"") + b"\x01\xff\0"
         body += struct.pack("<H", size & 0xFFFF) + bytes(i * 31 & 0xFF for i in range(min(size, 251))) * (
@@ -130,52 +130,52 @@ class BinlogBuilder:
         return self.event(EventType.WRITE_ROWS if mysql else EventType.WRITE_ROWS_V1, body, effect)
 
     def xid(self) -> "BinlogBuilder":
-        """Commit of a transactional group."""
+        """Append the commit of a transactional group."""
         self._xid += 1
         return self.event(EventType.XID, struct.pack("<Q", self._xid), CLOSES)
 
     def transaction(self, *row_sizes: int) -> "BinlogBuilder":
-        """A whole row transaction."""
+        """Append a whole row transaction."""
         self.begin().table_map()
         for number, size in enumerate(row_sizes or (20,)):
             self.rows(size, last=number == len(row_sizes) - 1)
         return self.xid()
 
     def ddl(self, text: str = "CREATE TABLE t (a BLOB)") -> "BinlogBuilder":
-        """A statement that is a group by itself."""
+        """Append a statement that is a group by itself."""
         if self.flavour == "mariadb":
             return self.mariadb_gtid(standalone=True).query(text, CLOSES)
         return self.query(text)
 
     def rotate(self, name: str) -> "BinlogBuilder":
-        """The last event of a file that the server finished."""
+        """Append the last event of a file that the server finished."""
         return self.event(EventType.ROTATE, struct.pack("<Q", 4) + name.encode(), ALONE)
 
     def stop(self) -> "BinlogBuilder":
-        """The last event of a file that a shutdown finished."""
+        """Append the last event of a file that a shutdown finished."""
         return self.event(EventType.STOP, b"", ALONE)
 
     @property
     def size(self) -> int:
-        """Bytes so far, the magic included."""
+        """The number of bytes so far, including the magic."""
         return len(self.data)
 
     @property
     def last_boundary(self) -> int:
-        """End of the last whole group."""
+        """The end of the last whole group."""
         return self.boundaries[-1]
 
     def boundary_at_or_before(self, offset: int) -> int:
-        """End of the last whole group that ends at or before `offset` (4 at least)."""
+        """Return the end of the last whole group that ends at or before `offset` (4 at least)."""
         return max((b for b in self.boundaries if b <= offset), default=4)
 
     def events_before(self, offset: int) -> int:
-        """How many events end at or before `offset`."""
+        """Return how many events end at or before `offset`."""
         return sum(event.end <= offset for event in self.events)
 
 
 def runs_of(data: bytes | bytearray, cuts: Iterable[int] = (), *, start: int = 4) -> Iterator[Run]:
-    """Runs as upstream makes them when reads end at the offsets `cuts`; `start` is 4 or a boundary in the file `data`."""
+    """Yield runs as upstream makes them when reads end at the offsets `cuts`; `start` is 4 or a boundary in the file `data`."""
     ingest = Ingest(packets=False, stamp=False)
     ingest.begin_file(4)
     if start != 4:

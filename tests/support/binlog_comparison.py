@@ -1,7 +1,7 @@
-"""Comparing a relayed binlog with the source's own, byte for byte but for what the relay may change.
+"""A comparison of a relayed binlog with the source's own, byte for byte except what the relay may change.
 
-Independent of `protocol`: it walks the events by their length fields alone and computes each CRC32 with zlib, so a
-mistake in the product cannot hide itself here.
+It is independent of `protocol`: it walks the events by their length fields alone and computes each CRC32 with zlib, so a mistake in the
+product cannot hide itself here.
 """
 
 import struct
@@ -45,7 +45,7 @@ class RawEvent:
 
 
 def events_of(binlog: bytes, name: str = "binlog") -> Iterator[RawEvent]:
-    """The events of a whole file. Raises: Difference where lengths do not add up."""
+    """Yield the events of a whole file. Raises: Difference if lengths do not add up."""
     if binlog[:4] != MAGIC:
         raise Difference(f"{name} starts with {binlog[:4].hex()}, not with a binlog's magic number")
     offset = 4
@@ -60,12 +60,12 @@ def events_of(binlog: bytes, name: str = "binlog") -> Iterator[RawEvent]:
 
 
 def has_checksums(format_description: bytes) -> bool:
-    """Whether the events of a file carry CRC32, by its format description (5.6.1 and later): the algorithm byte."""
+    """Return whether the events of a file carry CRC32, by its format description (5.6.1 and later): the algorithm byte."""
     return format_description[-CRC_BYTES - 1] == 1
 
 
 def masked(event: RawEvent, *, checksum: bool) -> bytes:
-    """The event without marker bits, in-use bit (format description only) and CRC32."""
+    """Return the event without marker bits, in-use bit (format description only) and CRC32."""
     flags = event.flags & ~MARKER_BITS
     if event.kind == FORMAT_DESCRIPTION:
         flags &= ~IN_USE_BIT
@@ -77,7 +77,7 @@ def masked(event: RawEvent, *, checksum: bool) -> bytes:
 
 
 def check_crc(event: RawEvent, name: str) -> None:
-    """Raises: Difference unless the CRC32 at the event's end is right. The in-use bit does not count in it."""
+    """Raise Difference unless the CRC32 at the event's end is right. The in-use bit is not covered by it."""
     data = bytearray(event.data)
     if event.kind == FORMAT_DESCRIPTION:
         data[_FLAGS_AT] &= ~IN_USE_BIT & 0xFF
@@ -88,9 +88,9 @@ def check_crc(event: RawEvent, name: str) -> None:
 
 
 def check_relayed(relayed: bytes, original: bytes, name: str, *, crc_of_both: bool = False) -> int:
-    """Compares a relayed binlog with the original; the number of events. Raises: Difference.
+    """Compare a relayed binlog with the original; return the number of events. Raises: Difference.
 
-    Each relayed event's CRC32 is computed anew. What is masked on both sides: see `masked`.
+    Each relayed event's CRC32 is recomputed. `masked` defines what is masked on both sides.
     """
     if len(relayed) != len(original):
         raise Difference(f"{name} has {len(relayed)} bytes, the source's {len(original)}")
@@ -115,7 +115,7 @@ def check_relayed(relayed: bytes, original: bytes, name: str, *, crc_of_both: bo
 
 
 def check_archive(archive: Path, originals: list[Path]) -> int:
-    """Compares every archived file with the source's of the same name; the number of events. Raises: Difference."""
+    """Compare every archived file with the source's of the same name; return the number of events. Raises: Difference."""
     count = 0
     for original in originals:
         relayed = archive / original.name
@@ -126,9 +126,9 @@ def check_archive(archive: Path, originals: list[Path]) -> int:
 
 
 def differences(originals: list[Path], archive: Path) -> list[str]:
-    """What differs between a source's binlogs and the archived ones of the same names; empty: nothing does.
+    """Return the differences between a source's binlogs and the archived ones of the same names.
 
-    A cut event at a file's end is left away: of a source or a relay that was killed.
+    A cut event at a file's end is left out: it comes from a source or a relay that was killed.
     """
     found = []
     for original in originals:

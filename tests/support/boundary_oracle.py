@@ -1,6 +1,6 @@
-"""A slow second opinion on boundaries, written from the rules' tables alone, to judge the kernel and the parser by.
+"""A slow second opinion on boundaries, written from the rules' tables alone, by which the kernel and the parser are judged.
 
-It knows nothing of how the kernel works: it looks at whole events, keeps an opener and a state, and asks the tables.
+It knows nothing of how the kernel works: it looks at whole events, keeps an opener and a state, and reads the tables.
 """
 
 import re
@@ -46,7 +46,7 @@ _GAP: Final = r"(?:[ \t\n\v\f\r\x80-\xff]|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|(?:--(?
 
 @dataclass(frozen=True)
 class Judged:
-    """What the rules say of one event: its boundary, and the violation (from, to) to report, if there is one."""
+    """The judgement of the rules on one event: its boundary, and the violation (from, to) to report, if there is one."""
 
     boundary: int
     violation: tuple[int, int] | None
@@ -54,14 +54,14 @@ class Judged:
 
 
 def statement_text(event: bytes) -> str:
-    """The SQL text of a Query event without checksum, after its status variables and schema. Post-header: 13, or 11."""
+    """Return the SQL text of a Query event without checksum, after its status variables and schema. Post-header: 13, or 11."""
     (schema_length,) = struct.unpack_from("<B", event, 19 + 8)
     (status_length,) = struct.unpack_from("<H", event, 19 + 11)
     return event[19 + 13 + status_length + schema_length + 1 :].decode("latin-1")
 
 
 def statement_class(text: str) -> str:
-    """begin, commit, rollback, xa start, xa commit, xa rollback, inner (leaves any transaction as it is), other."""
+    """Return begin, commit, rollback, xa start, xa commit, xa rollback, inner (leaves any transaction as it is) or other."""
     upper = re.sub(rf"\A{_GAP}", "", text, flags=re.DOTALL).upper()
     for word in ("BEGIN", "COMMIT"):
         if re.fullmatch(rf"{word}({_GAP}|;)*", upper, re.DOTALL):
@@ -79,7 +79,7 @@ def statement_class(text: str) -> str:
 
 @dataclass
 class Oracle:
-    """Judges the events of one stream in their order."""
+    """A judge of the events of one stream in their order."""
 
     state: int = NOT_DEFINED
     quiet: bool = False  # a violation was reported and nothing good came since
@@ -91,7 +91,7 @@ class Oracle:
         return self.state in (START, INSIDE)
 
     def judge(self, event: bytes) -> Judged:
-        """The event: 19 bytes of header and the body, without checksum. Uses no mark that it carries."""
+        """Judge an event: 19 bytes of header and the body, without checksum. It uses no mark that the event carries."""
         boundary, opener = self.look_up(event)
         violation = self.parse(boundary)
         if not self.in_group:
@@ -102,7 +102,7 @@ class Oracle:
         return Judged(boundary, violation, self.in_group)
 
     def parse(self, boundary: int) -> tuple[int, int] | None:
-        """WL#4162's parser; what opens from Not Defined does so at once after an error."""
+        """Run WL#4162's parser; what opens from Not Defined does so at once after an error."""
         if boundary == IGNORE:
             return None
         if _ROWS[boundary][_COLUMNS.index(self.state)] == "ok":
@@ -119,7 +119,7 @@ class Oracle:
         return violation
 
     def look_up(self, event: bytes) -> tuple[int, str | None]:
-        """The table "by event type": the boundary, and the opener that rules from here on (None: as before)."""
+        """Return the table "by event type": the boundary, and the opener that rules from here on (None: as before)."""
         timestamp, kind, _server, _length, log_pos, flags = struct.unpack_from("<IBIIIH", event)
         inside = self.in_group
         artificial = bool(flags & 0x20) or (timestamp == 0 and log_pos == 0)
@@ -181,7 +181,7 @@ class Oracle:
     def look_up_query(self, text: str) -> tuple[int, str | None]:
         inside, opener = self.in_group, self.opener
         if inside and opener == "load":
-            # 4.x and 5.x write LOAD DATA's blocks as they read them: what other sessions commit stands between
+            # 4.x and 5.x write LOAD DATA's blocks as they read them: commits of other sessions come between
             return INSIDE, None
         if text in ("begin", "xa start"):
             return (INSIDE, "begin") if inside and opener == "gtid" else (START, "begin")
@@ -201,11 +201,11 @@ class Oracle:
 
     @staticmethod
     def file_id(event: bytes) -> int:
-        """Create_file has Load's post-header of 18 bytes before it, Execute_load_query Query's of 13."""
+        """Return the file id: Create_file has Load's post-header of 18 bytes before it, Execute_load_query Query's of 13."""
         at = {8: 19 + 18, 18: 19 + 13}.get(event[4], 19)
         return int(struct.unpack_from("<I", event, at)[0])
 
     @staticmethod
     def ends_statement(event: bytes) -> bool:
-        """STMT_END_F of the flags behind the table id of 6 bytes (4 in the first betas)."""
+        """Return STMT_END_F of the flags after the table id of 6 bytes (4 in the first betas)."""
         return bool(struct.unpack_from("<H", event, 19 + 6)[0] & 1)

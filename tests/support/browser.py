@@ -21,12 +21,12 @@ class Browser:
         self.driver = driver
 
     def text(self, selector: str) -> str:
-        """What of the element can be seen; empty where there is none."""
+        """Return the visible text of the element; empty if there is none."""
         found = self.driver.find_elements(By.CSS_SELECTOR, selector)
         return found[0].text if found else ""
 
     def until_text(self, selector: str, wanted: str, timeout_s: float = 30.0) -> str:
-        """What the element says, when `wanted` is in it. Raises: AssertionError with what it says instead."""
+        """Return the element's text when `wanted` is in it. Raises: AssertionError with its actual text."""
         try:
             WebDriverWait(self.driver, timeout_s, 0.1).until(lambda _driver: wanted in self._text_now(selector))
         except Exception as error:
@@ -34,19 +34,19 @@ class Browser:
         return self.text(selector)
 
     def _text_now(self, selector: str) -> str:
-        # What is replaced while it is read is read again.
+        # An element that is replaced while it is read is read again.
         return str(self.driver.execute_script("return document.querySelector(arguments[0])?.innerText || ''", selector))
 
     def script(self, text: str, *arguments: object) -> object:
-        """What a piece of JavaScript returns."""
+        """Return the result of a piece of JavaScript."""
         return self.driver.execute_script(text, *arguments)
 
     def complaints(self) -> list[str]:
-        """What the browser's console has against the page."""
+        """Return the errors in the browser's console."""
         return [str(line["message"]) for line in self._lines("browser") if line["level"] == "SEVERE"]
 
     def asked(self) -> set[str]:
-        """The addresses of all that the browser asked for since it was last asked."""
+        """Return the addresses of all requests since the last call."""
         messages = [json.loads(line["message"])["message"] for line in self._lines("performance")]
         return {one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"}
 
@@ -56,7 +56,7 @@ class Browser:
 
 @contextmanager
 def browser(size: tuple[int, int] = WIDE, *, dark: bool = False) -> Iterator[Browser]:
-    """Chromium with a window of that size, in pixels."""
+    """Yield Chromium with a window of that size, in pixels."""
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
     # The sandbox needs another account than root; the page is ours.

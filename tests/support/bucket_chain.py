@@ -28,8 +28,8 @@ class Follower(NamedTuple):
 
 
 class BucketChain(Chain):
-    """`with` starts it, has the source write, and returns when all but the newest binlog are in the bucket, and the relay has nothing
-    of them in memory. A view is added only then: it is made from the bucket."""
+    """A chain that has the source write when entered; then all but the newest binlog are in the bucket, and the relay has nothing of
+    them in memory. A view is added only then: it is built from the bucket."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class BucketChain(Chain):
         return self
 
     def start_anew(self) -> None:
-        """What the relay had in memory is gone."""
+        """Restart the relay, so that nothing is left in its memory."""
         self.relay.stop()
         self.relay.start()
 
     def followers(self, wanted: Iterable[Follower]) -> list[Server]:
-        """From the oldest binlog on, started side by side."""
+        """Return followers from the oldest binlog on, started in parallel."""
         made = []
         for one in wanted:
             self._next_id += 1
@@ -93,7 +93,7 @@ class BucketChain(Chain):
         return servers
 
     def begin_to_follow(self, server: Server, way: str) -> None:
-        """CHANGE … TO and START; it comes back a second behind an error."""
+        """Run CHANGE … TO and START; it reconnects a second after an error."""
         if way == OF_VIEW:
             follow(server, self.relay.port, VIEW, connect_retry=1)
         elif way == POSITION:
@@ -105,7 +105,7 @@ class BucketChain(Chain):
             server.attach(*login, auto_position=1, connect_retry=1)
 
     def add_and_compare(self, replicas: Sequence[Server], number: int, timeout_s: float = 120.0) -> None:
-        """What is in the bucket comes, and what is written behind it."""
+        """Check that the bucket's content arrives, and what is written after it."""
         self.source.execute_many([*_names(self.source), f"INSERT INTO d.t VALUES ({number}, 'behind')"])
         wanted = self.source.checksum_tables(["d"])
 
@@ -131,7 +131,7 @@ class BucketChain(Chain):
 
 
 def _fill(source: Server) -> None:
-    """Each file gets rows that hardly become smaller."""
+    """Fill each file with rows that hardly compress."""
     names = _names(source)
     source.execute_many(
         [*names, "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, a LONGTEXT) ENGINE=InnoDB"]
@@ -143,5 +143,5 @@ def _fill(source: Server) -> None:
 
 
 def _names(source: Server) -> list[str]:
-    # What clients of MySQL 9.7 say by themselves, no older server knows.
+    # Clients of MySQL 9.7 send by default what no older server knows.
     return ["SET NAMES utf8mb4 COLLATE utf8mb4_general_ci"] if source.name == "mysql97" else []

@@ -38,12 +38,12 @@ class CertificateFiles:
     authority: Path
 
     def server_options(self) -> list[str]:
-        """The options a server of deploy.servers takes them by; the files must be where its account can read them."""
+        """Return the options by which a server of deploy.servers takes them; its account must be able to read the files."""
         return [f"--ssl-ca={self.authority}", f"--ssl-cert={self.certificate}", f"--ssl-key={self.key}"]
 
 
 class Authority:
-    """A certificate authority whose files are in `directory`; `certificate` is what others are told to trust."""
+    """A certificate authority whose files are in `directory`; `certificate` is what others must trust."""
 
     def __init__(self, directory: Path, key: _PrivateKey, certificate: x509.Certificate) -> None:
         self.directory = directory
@@ -53,7 +53,7 @@ class Authority:
 
     @classmethod
     def make(cls, directory: Path, *, name: str = "binlog-relay tests", rsa_keys: bool = False) -> Self:
-        """A new authority; the directory is made where it is missing."""
+        """Create an authority; the directory is created if it is missing."""
         directory.mkdir(parents=True, exist_ok=True)
         directory.chmod(0o755)
         key = _new_key(rsa_keys)
@@ -77,10 +77,10 @@ class Authority:
         rsa_keys: bool = False,
         owner: tuple[int, int] | None = None,
     ) -> CertificateFiles:
-        """A server's certificate for these names and addresses.
+        """Return a server's certificate for these names and addresses.
 
-        valid_days: negative, and it expired that long ago. owner: uid and gid of the key's file, for a server that
-        runs as another account.
+        With a negative `valid_days` it expired that long ago. `owner` is uid and gid of the key's file, for a server that runs as
+        another account.
         """
         return self._issue(name, ExtendedKeyUsageOID.SERVER_AUTH, hosts, valid_days, rsa_keys, owner)
 
@@ -92,7 +92,7 @@ class Authority:
         rsa_keys: bool = False,
         owner: tuple[int, int] | None = None,
     ) -> CertificateFiles:
-        """A client's certificate with `name` as its subject."""
+        """Return a client's certificate with `name` as its subject."""
         return self._issue(name, ExtendedKeyUsageOID.CLIENT_AUTH, (), valid_days, rsa_keys, owner)
 
     def _issue(

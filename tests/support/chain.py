@@ -1,4 +1,4 @@
-"""A real source, a relay that follows it, and real replicas behind the relay."""
+"""A real source, a relay that follows it, and real replicas of the relay."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ FIRST_SERVER_ID = 101
 
 
 def wait_until(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> None:
-    """Returns when `true()` is. Raises: AssertionError with `what` after the time."""
+    """Return when `true()` is. Raises: AssertionError with `what` after the time."""
     deadline = time.monotonic() + timeout_s
     while not true():
         assert time.monotonic() < deadline, f"not within {timeout_s:g} s: {what}"
@@ -27,7 +27,7 @@ def wait_until(true: Callable[[], object], what: str, timeout_s: float = 20.0) -
 class Chain:
     """A source and a relay, both running, and the replicas that `replicas` made. `with` ends the relay.
 
-    The servers belong to the factory they come from. `options` are the source's; the rest is RelayProcess's.
+    The servers belong to the factory that made them. `options` are the source's; the rest is RelayProcess's.
     """
 
     def __init__(
@@ -58,18 +58,18 @@ class Chain:
     # ---- replicas --------------------------------------------------------------------------------------------------
 
     def server(self, name: str, options: Sequence[str] = ()) -> Server:
-        """A server that follows nobody yet."""
+        """Return a server that follows no source yet."""
         self._next_id += 1
         return self._servers(name).start(server_id=self._next_id, options=options)
 
     def replica(self, name: str, at: BinlogPosition | None = None, **extra: Any) -> Server:
-        """A replica behind the relay; without `at`, from the source's oldest binlog."""
+        """Return a replica of the relay; without `at`, from the source's oldest binlog."""
         server = self.server(name)
         self.attach(server, at, **extra)
         return server
 
     def replicas(self, names: Iterable[str]) -> list[Server]:
-        """Replicas behind the relay from the source's oldest binlog, started side by side."""
+        """Return replicas of the relay from the source's oldest binlog, started in parallel."""
         made = []
         for name in names:
             self._next_id += 1
@@ -83,17 +83,17 @@ class Chain:
     def attach(
         self, server: Server, at: BinlogPosition | None = None, *, port: int | None = None, **extra: Any
     ) -> None:
-        """CHANGE MASTER TO the relay (or whatever stands before it on `port`), from `at`, and START."""
+        """Run CHANGE MASTER TO the relay (or a proxy before it on `port`), from `at`, and START."""
         at = at or self.first_position()
         port = self.relay.port if port is None else port
         server.attach("127.0.0.1", port, REPLICA_USER, REPLICA_PASSWORD, at.file, at.position, **extra)
 
     def first_position(self) -> BinlogPosition:
-        """The first event of the source's oldest binlog."""
+        """Return the first event of the source's oldest binlog."""
         return BinlogPosition(self.source.binlogs()[0].name, 4)
 
     def raw_client(self, *, timeout_s: float = 15.0, capability: int = 4) -> ReplicaClient:
-        """A connection to the relay that speaks as a replica, with everything said before the dump."""
+        """Return a connection to the relay that acts as a replica, with all statements before the dump."""
         client = ReplicaClient(self.relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD, timeout_s=timeout_s)
         prepare(client, self.source.flavour, capability)
         return client
@@ -101,14 +101,14 @@ class Chain:
     # ---- comparing -------------------------------------------------------------------------------------------------
 
     def wait_archived(self) -> BinlogPosition:
-        """Returns the source's end, when the archive has it. A MariaDB that nobody writes to writes nothing more then."""
+        """Return the source's end, once the archive has it. An idle MariaDB writes nothing more then."""
         wait_for_checkpoint(self.source)
         end = self.source.master_status()
         self.relay.wait_archived(end.file, end.position)
         return end
 
     def wait_published(self) -> BinlogPosition:
-        """As `wait_archived`, and until a dump that ends at the end has all of it: bytes are in the file a little earlier."""
+        """Do as `wait_archived`, and wait until a dump that ends at the end has all of it: bytes are in the file a little earlier."""
         end = self.wait_archived()
         wait_until(
             lambda: (end.file, end.position) in (row[:2] for row in self.relay.sql("SHOW BINARY LOGS")),
@@ -117,12 +117,12 @@ class Chain:
         return end
 
     def check_archive(self) -> int:
-        """Waits for the archive and compares every file of it with the source's; the number of events."""
+        """Wait for the archive and compare every file of it with the source's; return the number of events."""
         self.wait_archived()
         return check_archive(self.relay.archive, self.source.binlogs())
 
     def check_tables(self, replicas: Iterable[Server], databases: Sequence[str], timeout_s: float = 120.0) -> None:
-        """Waits for the replicas and compares their tables with the source's."""
+        """Wait for the replicas and compare their tables with the source's."""
         end = self.source.master_status()
         wanted = self.source.checksum_tables(databases)
         for replica in replicas:
@@ -131,23 +131,23 @@ class Chain:
 
 
 def prepare(client: ReplicaClient, flavour: str, capability: int = 4) -> None:
-    """What a replica of this flavour says before its dump, so that the source sends its events as they are."""
+    """Run what a replica of this flavour sends before its dump, so that the source sends its events unchanged."""
     client.query("SET @master_binlog_checksum= @@global.binlog_checksum")
     if flavour == "mariadb":
         client.query(f"SET @mariadb_slave_capability={capability}")
 
 
 def exec_position(replica: Server) -> BinlogPosition:
-    """Up to where the replica has applied."""
+    """Return the position up to which the replica has applied."""
     status = replica.replica_status()
     return BinlogPosition(status["exec_file"], status["exec_position"])
 
 
 def start_again(replica: Server) -> bool:
-    """Starts a MariaDB replica that lost its connection between the row events of one statement; always True.
+    """Restart a MariaDB replica that lost its connection between the row events of one statement; return True.
 
-    MariaDB 10.11 then stops with 1595 ("did not receive an expected Rows-log end-of-statement"), behind a MariaDB
-    source without a relay too. It asks for the same position when it is started, and goes on there.
+    MariaDB 10.11 then stops with 1595 ("did not receive an expected Rows-log end-of-statement"), also directly after a MariaDB source
+    without a relay. It asks for the same position when it is restarted, and goes on there.
     """
     if replica.name == "mariadb":
 
@@ -162,9 +162,9 @@ def start_again(replica: Server) -> bool:
 
 
 def last_transaction(source: Server) -> tuple[str, list[int], int]:
-    """(file, offsets of its events, offset behind it) of the newest transaction that ends with an Xid event.
+    """Return (file, offsets of its events, offset after it) of the newest transaction that ends with an Xid event.
 
-    Asked of the source itself (SHOW BINLOG EVENTS), so that nothing of the product has a say in it.
+    The source itself is asked (SHOW BINLOG EVENTS), so that the product has no influence on it.
     """
     file = source.master_status().file
     rows = source.sql(f"SHOW BINLOG EVENTS IN '{file}'")
@@ -174,8 +174,8 @@ def last_transaction(source: Server) -> tuple[str, list[int], int]:
 
 
 def wait_for_checkpoint(source: Server) -> None:
-    """Until a MariaDB source has written of its newest file that recovery needs no older one: it does so up to a second
-    after a rotation, as the last event it writes by itself."""
+    """Wait until a MariaDB source has written about its newest file that recovery needs no older one: it does so up to a second after a
+    rotation, as the last event that it writes by itself."""
     if not source.name.startswith("mariadb"):
         return
     newest = source.master_status().file
@@ -188,7 +188,7 @@ def wait_for_checkpoint(source: Server) -> None:
 
 
 def purge_before_newest(source: Server) -> None:
-    """Removes all binlogs but the newest. MariaDB keeps a file until its storage engines have synced what is in it."""
+    """Remove all binlogs except the newest. MariaDB keeps a file until its storage engines have synced its content."""
     newest = source.master_status().file
 
     def is_purged() -> bool:
@@ -198,12 +198,12 @@ def purge_before_newest(source: Server) -> None:
     wait_until(is_purged, "the older files are purged", 30)
 
 
-# What a server writes at the ends of a file by itself, in no transaction.
+# A server itself writes these at the ends of a file, in no transaction.
 _OF_THE_FILE = {"Format_desc", "Previous_gtids", "Gtid_list", "Binlog_checkpoint", "Rotate", "Stop"}
 
 
 def last_group_end(source: Server) -> BinlogPosition:
-    """Behind the newest transaction: what semi-sync replicas acknowledge. A source that ends with a MariaDB checkpoint,
+    """Return the end of the newest transaction, which semi-sync replicas acknowledge. A source that ends with a MariaDB checkpoint,
     which comes up to a second after a rotation, ends later."""
     for binlog in reversed(source.binlogs()):
         ends = [

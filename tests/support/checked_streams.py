@@ -1,4 +1,4 @@
-"""Streams that begin anywhere in an archive, held against what the source wrote: by file and position, and by GTID."""
+"""Streams that begin anywhere in an archive, compared with what the source wrote: by file and position, and by GTID."""
 
 import random
 import re
@@ -20,10 +20,10 @@ _HEADER_BYTES: Final = 19
 _CHECKSUM_BYTES: Final = 4
 # Behind the header: version u16, the server's version 50, then this.
 _CREATED: Final = slice(52, 56)
-# A checksum may stand behind it.
+# A checksum may follow it.
 _NAME: Final = re.compile(rb"^[a-z-]+\.\d{6}")
 _LAST_OF_ITS_UNIT: Final = (BoundaryType.SELF_CONTAINED, BoundaryType.END)
-# With the place behind transactions that were passed over.
+# These contain the place after transactions that were skipped.
 _HEARTBEATS: Final = (EventType.HEARTBEAT, EventType.HEARTBEAT_V2)
 # A flag of a Gtid_list that tells a MariaDB replica where the stream is.
 _ARTIFICIAL: Final = 0x20
@@ -32,7 +32,7 @@ _GTID_TYPES: Final = (EventType.GTID, EventType.MARIADB_GTID)
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A transaction, or an event that stands alone. gtid: uuid:number, domain-server-number, or empty."""
+    """A transaction, or a separate event. `gtid` is uuid:number, domain-server-number, or empty."""
 
     file: str
     start: int
@@ -42,7 +42,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class StreamStart:
-    """Where a replica begins. executed: what it has, in the words of its flavour; None: it asks by file and position."""
+    """The start of a replica. `executed` is what it has, in its flavour's notation; None if it asks by file and position."""
 
     file: str
     position: int
@@ -51,7 +51,7 @@ class StreamStart:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What came: (file, event) each, without what was made for the stream, and the error at its end; empty: EOF."""
+    """The received stream: (file, event) each, without what was made for the stream, and the error at its end; empty for EOF."""
 
     events: tuple[tuple[str, bytes], ...]
     descriptions: tuple[tuple[str, bytes], ...]
@@ -59,7 +59,7 @@ class Stream:
 
     @property
     def by_file(self) -> dict[str, bytes]:
-        """The events' bytes, one after the other."""
+        """Return the events' bytes by file."""
         found: dict[str, list[bytes]] = {}
         for name, event in self.events:
             found.setdefault(name, []).append(event)
@@ -67,9 +67,8 @@ class Stream:
 
 
 class WrittenBinlogs:
-    """The undamaged files of one archive, and what a stream from any place in them must be. flavour: whose GTIDs are in
-    them; empty: there are none.
-    """
+    """The undamaged files of one archive, and the expected stream from any place in them. `flavour` is that of the GTIDs in them; empty
+    if there are none."""
 
     def __init__(self, binlogs: dict[str, bytes], flavour: str) -> None:
         self.flavour = flavour
@@ -77,7 +76,7 @@ class WrittenBinlogs:
         self.units = [unit for name in sorted(binlogs) for unit in self._units_of(name)]
 
     def random_start(self, chance: random.Random, file: str = "") -> StreamStart:
-        """At any boundary, of that file or of any; by GTID half of the time, where there are GTIDs."""
+        """Return any boundary, of that file or of any; by GTID half of the time, if there are GTIDs."""
         before = chance.choice([number for number, unit in enumerate(self.units) if number and file in ("", unit.file)])
         by_gtid = bool(self.flavour) and chance.random() < 0.5
         lacking = chance.randrange(before) if chance.random() < 0.3 else None
@@ -91,7 +90,7 @@ class WrittenBinlogs:
         return StreamStart("", 4, GtidSet.from_text(",".join(had)).line)
 
     def expected(self, start: StreamStart) -> list[Unit]:
-        """What such a replica must get, in order; by GTID only what has one."""
+        """Return what such a replica must get, in order; by GTID only what has one."""
         if start.executed is None:
             place = (start.file, start.position)
             return [unit for unit in self.units if (unit.file, unit.start) >= place]
@@ -103,12 +102,12 @@ class WrittenBinlogs:
         return [unit for unit in named if not GtidSet.from_text(unit.gtid) <= had]
 
     def has_all_of(self, units: list[Unit], stream: Stream) -> bool:
-        """Whether the ends of these came."""
+        """Return whether the ends of these units came."""
         ends = {(name, int.from_bytes(event[13:17], "little")) for name, event in stream.events}
         return all((unit.file, unit.stop) in ends for unit in units)
 
     def check(self, start: StreamStart, stream: Stream) -> bool:
-        """Whether all came that must. Raises: AssertionError for a wrong byte, what was not asked for, or half a unit."""
+        """Return whether all expected units came. Raises: AssertionError for a wrong byte, an unrequested event, or half a unit."""
         for name, event in stream.events:
             stop = int.from_bytes(event[13:17], "little")
             if event[4] == EventType.FORMAT_DESCRIPTION and start.executed is not None:
@@ -121,7 +120,7 @@ class WrittenBinlogs:
             self._check_description(name, event, start)
         expected = self.expected(start)
         wanted = {(unit.file, unit.start) for unit in expected}
-        if start.executed is not None:  # what stands alone comes too: heads and rotations
+        if start.executed is not None:  # Separate events come too: heads and rotations
             wanted |= {(unit.file, unit.start) for unit in self.units if not unit.gtid}
         received = self._units_received(start, stream, wanted)
         if start.executed is not None:
@@ -157,7 +156,8 @@ class WrittenBinlogs:
         return received
 
     def _check_description(self, name: str, event: bytes, start: StreamStart) -> None:
-        """Made anew for a stream that begins behind it: another end, time of creation and checksum, and no other byte."""
+        """Check a format description that was remade for a stream that begins after it: it may differ in its end, time of creation and
+        checksum only."""
         data = self._binlogs[name]
         written = data[4 : 4 + int.from_bytes(data[13:17], "little")]
         if _described(event) != _described(written):
@@ -193,14 +193,15 @@ def _gtid(event: bytes) -> str:
 
 
 def _described(event: bytes) -> tuple[bytes, bytes]:
-    """A format description without what a stream's own may differ in: (kind and server, body)."""
+    """Return a format description without the fields in which a stream's own may differ: (kind and server, body)."""
     body = bytearray(event[_HEADER_BYTES:-_CHECKSUM_BYTES])
     body[_CREATED] = bytes(4)
     return event[4:13], bytes(body)
 
 
 def read_stream(port: int, start: StreamStart, flavour: str) -> Stream:
-    """All that a replica gets from there to the end or an error. flavour: whose GTIDs `start.executed` names. Blocking."""
+    """Return all that a replica gets from there to the end or an error. `flavour` is that of the GTIDs in `start.executed`.
+    Blocking."""
     events: list[tuple[str, bytes]] = []
     descriptions: list[tuple[str, bytes]] = []
     name = start.file

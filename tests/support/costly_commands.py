@@ -1,4 +1,4 @@
-"""Commands that were made to cost as much as they can: what one account may send, code and body, and what it has set before."""
+"""Commands that cost as much as possible: everything that one account may send, code and body, and what it has set before."""
 
 import random
 import struct
@@ -25,7 +25,7 @@ _CHANGED: Final = b"'\"\\`;()*%\0\xff\xfb\xfc?@ "
 
 
 def settings() -> list[bytes]:
-    """What a client sets before: texts as long as the relay keeps them."""
+    """Return what a client sets before: texts as long as the relay keeps them."""
     sets = ",".join(f"{uuid.UUID(int=number)}:1" for number in range(400))[:16000]
     texts = {"v0": sets, "v1": "," + sets, "v2": "ß" * 16000, "v3": "a" * 16000}
     variables = [f"SET SESSION {name} = '{'a' * length}'" for name in _TEXT_VARIABLES for length in (16384, 512)]
@@ -35,7 +35,7 @@ def settings() -> list[bytes]:
 
 
 def session_of_long_variables() -> StatementSession:
-    """One in which `settings` were answered."""
+    """Return a session in which `settings` were answered."""
     session = StatementSession(SourceFacts("mysql", "5.7.44-log", 3, "uuid", "CRC32"), 1)
     for command in settings():
         try:
@@ -46,7 +46,7 @@ def session_of_long_variables() -> StatementSession:
 
 
 def costly_commands() -> dict[str, bytes]:
-    """By name."""
+    """Return the commands by name."""
     statements = {
         "REGEXP that may be anything": _where("REGEXP", [_OPTIONAL + end for end in "bcdefghi"]),
         "REGEXP of classes": _where("REGEXP", [_CLASSES + end for end in _PATTERNS]),
@@ -79,7 +79,7 @@ def costly_commands() -> dict[str, bytes]:
 
 
 def random_command(dice: random.Random) -> bytes:
-    """A command of any kind, some of them long, all changed a little. None that ends the connection."""
+    """Return a command of any kind, some of them long, all slightly changed. None of them ends the connection."""
     kind = dice.random()
     if kind < 0.3:
         command = QUERY + " ".join(dice.choice(STATEMENTS) for _ in range(dice.choice((1, 1, 2, 9)))).encode()

@@ -1,4 +1,4 @@
-"""Disasters under load, in random order: kills, restarts and cut connections, and what must be true at the end.
+"""Disasters under load, in random order: kills, restarts and cut connections, and the checks at the end.
 
 writers --> source --> proxy --> relay --> proxy --> replicas
 """
@@ -35,9 +35,9 @@ _STOPPED_BY_A_CUT = (1593, 1595)
 class MixedWriter:
     """A thread that writes transactions over InnoDB and MyISAM, in ROW, STATEMENT and MIXED format by turns.
 
-    Each one counts itself in `mixed.total`; every seventh is rolled back after it wrote to both engines, which stands in
-    the binlog too; every 40th is big, so that cuts fall inside it. MyISAM cannot survive SIGKILL in step with the
-    binlog, so `paused()` holds the thread between two transactions while the source is killed.
+    Each one counts itself in `mixed.total`; every seventh is rolled back after it wrote to both engines, which is in the binlog too;
+    every 40th is big, so that cuts fall inside it. MyISAM cannot survive SIGKILL in step with the binlog, so `paused()` holds the
+    thread between two transactions while the source is killed.
     """
 
     FORMATS: ClassVar[Sequence[str]] = ("ROW", "STATEMENT", "MIXED")
@@ -72,7 +72,7 @@ class MixedWriter:
 
     @contextlib.contextmanager
     def paused(self) -> Any:
-        """No transaction is under way inside, and the MyISAM tables are closed."""
+        """Hold the writer: no transaction is under way inside, and the MyISAM tables are closed."""
         with self._between:
             self._server.sql("FLUSH NO_WRITE_TO_BINLOG TABLES")
             yield
@@ -110,12 +110,11 @@ class MixedWriter:
 
 
 class Nurse:
-    """A thread that starts MariaDB replicas again which a lost connection has stopped, as an operator would.
+    """A thread that restarts MariaDB replicas that a lost connection has stopped, as an operator would.
 
-    MariaDB (10.11.19, file and position) stops in two such cases, behind a real source without a relay between too:
-    1595 when the connection broke between the row events of one statement (the missing end of the statement counts as
-    a failure of its relay log); 1593 when it broke just behind the SET of @master_binlog_checksum (its client
-    reconnects unseen, and the variable is gone).
+    MariaDB (10.11.19, file and position) stops in two such cases, also directly after a real source without a relay: 1595 when the
+    connection broke between the row events of one statement (the missing end of the statement counts as a failure of its relay log);
+    1593 when it broke just after the SET of @master_binlog_checksum (its client reconnects silently, and the variable is lost).
     """
 
     def __init__(self, replicas: Sequence[Server]) -> None:
@@ -207,33 +206,33 @@ class CrashRun:
     # ---- disasters -------------------------------------------------------------------------------------------------
 
     def kill_relay(self) -> None:
-        """SIGKILL, and a new start after a while."""
+        """Send SIGKILL, and restart after a while."""
         self.relay.kill()
         time.sleep(self._random.uniform(0, 0.2))
         self.relay.start()
 
     def restart_relay(self) -> None:
-        """SIGTERM, exit code 0, and a new start."""
+        """Send SIGTERM, expect exit code 0, and restart."""
         code = self.relay.stop()
         assert code == 0, f"the relay ended with {code}:\n{self.relay.log_tail()}"
         self.relay.start()
 
     def restart_source(self) -> None:
-        """A shutdown in order and a new start: a new binlog."""
+        """Shut down in order and restart: a new binlog begins."""
         with self._mixed.paused():
             self.source.restart()
 
     def kill_source(self) -> None:
-        """SIGKILL, then crash recovery: a binlog that was not closed."""
+        """Send SIGKILL, then let crash recovery run: a binlog was not closed."""
         with self._mixed.paused():
             self.source.kill()
             self.source.start()
 
     def restart_replica(self) -> None:
-        """A shutdown in order and a new start of one replica.
+        """Shut down one replica in order and restart it.
 
-        Its SQL thread is stopped first, which waits for the end of the group: a shutdown in the middle of one leaves what
-        MyISAM has of it, and the group begins again (MySQL 5.6, 3 of 25 times also behind a source without a relay: 1062).
+        Its SQL thread is stopped first, which waits for the end of the group: a shutdown in the middle of one leaves its MyISAM part,
+        and the group begins again (MySQL 5.6, 3 of 25 times also directly after a source without a relay: 1062).
         """
         replica = self._random.choice(self.replicas)
         replica.sql("STOP SLAVE SQL_THREAD")
@@ -242,15 +241,15 @@ class CrashRun:
             replica.start_replica()
 
     def cut_upstream(self) -> None:
-        """The relay's connection to the source breaks at some byte."""
+        """Break the relay's connection to the source at some byte."""
         self._upper.cut_after(self._random.randrange(1, 40_000))
 
     def cut_downstream(self) -> None:
-        """The replicas' connections to the relay break at some byte."""
+        """Break the replicas' connections to the relay at some byte."""
         self._lower.cut_after(self._random.randrange(1, 40_000))
 
     def befall(self, kills: int) -> None:
-        """Kills the relay `kills` times at random moments, with the other disasters between."""
+        """Kill the relay `kills` times at random moments, with the other disasters between."""
         others = [
             (self.cut_upstream, 5),
             (self.cut_downstream, 5),
@@ -276,7 +275,7 @@ class CrashRun:
     # ---- the end ---------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Ends the load and waits until relay and replicas have all of it. Raises: CatchUpError, RelayError."""
+        """End the load and wait until relay and replicas have all of it. Raises: CatchUpError, RelayError."""
         self._steady.stop()
         self._mixed.__exit__()
         for replica in self.replicas:
@@ -302,7 +301,7 @@ class CrashRun:
             time.sleep(0.3)
 
     def findings(self) -> list[str]:
-        """What is not as it must be; empty: all is well."""
+        """Return what is wrong; empty if all is well."""
         found = []
         expected = self.source.checksum_tables(DATABASES)
         totals = self.source.sql("SELECT transactions, total FROM steady.steady_total")[0]
@@ -322,7 +321,7 @@ class CrashRun:
 
 
 def _miscounted(server: Server) -> list[str]:
-    """Transactions of the steady writer that are there twice, half or not at all."""
+    """Return transactions of the steady writer that exist twice, half or not at all."""
     transactions, total = (int(value) for value in server.sql("SELECT * FROM steady.steady_total")[0][1:])
     rows, numbers, newest = server.sql("SELECT COUNT(*), COUNT(DISTINCT counter), MAX(counter) FROM steady.steady")[0]
     found = []

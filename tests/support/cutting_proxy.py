@@ -1,7 +1,6 @@
-"""A TCP proxy that is no kinder than a network: cuts connections after so many bytes, stalls, and splits what it passes.
+"""A TCP proxy as unkind as a network: it cuts connections after so many bytes, stalls, and splits what it passes.
 
-One thread for all connections. Only what goes to the client (from the server that stands behind) is counted and
-disturbed.
+One thread serves all connections. Only what goes to the client is counted and disturbed.
 """
 
 import contextlib
@@ -31,18 +30,18 @@ class _Link:
         self.server = server
         self.limit = limit  # bytes to the client after which it is cut; None: none
         self.is_reset = False  # whether the client's next write is to fail at once
-        self.client_pid: int | None = None  # the process that stands still while it is cut
+        self.client_pid: int | None = None  # The process that is suspended while it is cut
         self.passed = 0
         self.to_client = bytearray()
         self.to_server = bytearray()
 
 
 class CuttingProxy:
-    """Listens on `port` and passes on to `target_port`, both on loopback. `with` starts and ends it.
+    """A proxy that listens on `port` and passes data on to `target_port`, both on loopback. `with` starts and ends it.
 
-    cuts: for each new connection in turn, after how many bytes to the client it is cut; when they are used up
-    connections are left alone. `split_bytes`: the most that is passed on at once. `stall`: nothing is passed to
-    clients any more, and nothing is read from the server; `flow` ends that.
+    `cuts` says for each new connection in turn after how many bytes to the client it is cut; when they are used up connections are left
+    alone. `split_bytes` is the most that is passed on at once. `stall` passes nothing to clients any more, and reads nothing from the
+    server; `flow` ends that.
     """
 
     def __init__(self, target_port: int, *, split_bytes: int = _READ_BYTES) -> None:
@@ -75,19 +74,19 @@ class CuttingProxy:
     # ---- what a test tells it ------------------------------------------------------------------------------------
 
     def cut_after(self, *counts: int) -> None:
-        """The next connections are cut after so many bytes each."""
+        """Cut the next connections after so many bytes each."""
         self._order(lambda: self._cuts.extend(counts))
 
     def cut_behind_answer(self, command: int, times: int = 1, *, client_pid: int | None = None) -> None:
-        """The next connections that send this command are cut as soon as its OK has passed: what they write next fails.
+        """Cut the next connections that send this command as soon as its OK has passed: what they write next fails.
 
-        With `client_pid` always: that process stands still from before the OK until the cut has reached it. Without,
-        a quick client may have written before the cut.
+        With `client_pid` this always works: that process is suspended from before the OK until the cut has reached it. Without, a quick
+        client may have written before the cut.
         """
         self._order(lambda: self._commands.extend([(command, client_pid)] * times))
 
     def cut_now_after(self, count: int) -> None:
-        """The connections that exist are cut after `count` more bytes."""
+        """Cut the existing connections after `count` more bytes."""
 
         def limit() -> None:
             for link in self._links:
@@ -96,7 +95,7 @@ class CuttingProxy:
         self._order(limit)
 
     def cut_all(self) -> None:
-        """Cuts every connection now."""
+        """Cut every connection now."""
 
         def cut() -> None:
             for link in list(self._links):
@@ -105,11 +104,11 @@ class CuttingProxy:
         self._order(cut)
 
     def stall_after(self, count: int) -> None:
-        """After `count` more bytes to clients all of them are stalled."""
+        """Stall all clients after `count` more bytes to them."""
         self._order(lambda: setattr(self, "_stall_after", count))
 
     def flow(self) -> None:
-        """Ends the stall."""
+        """End the stall."""
 
         def end() -> None:
             self._stalled = False
@@ -119,16 +118,16 @@ class CuttingProxy:
 
     @property
     def stalled(self) -> bool:
-        """Whether it holds back what the server sends."""
+        """True if it holds back what the server sends."""
         return self._stalled
 
     @property
     def cuts_left(self) -> int:
-        """Connections that are still to be cut."""
+        """Return how many connections are still to be cut."""
         return len(self._cuts)
 
     def _order(self, what: Callable[[], None]) -> None:
-        """Runs `what` in the proxy's thread and waits for that."""
+        """Run `what` in the proxy's thread and wait for that."""
         done = threading.Event()
 
         def run() -> None:
@@ -229,7 +228,7 @@ class CuttingProxy:
 
 @contextlib.contextmanager
 def _standing_still(pid: int) -> Iterator[None]:
-    """The process does nothing inside: stopped by SIGSTOP, and waited for."""
+    """Suspend the process by SIGSTOP inside, and wait until it is."""
     os.kill(pid, signal.SIGSTOP)
     try:
         state = Path(f"/proc/{pid}/stat")

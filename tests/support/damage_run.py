@@ -1,13 +1,12 @@
-"""Random damage to the files of an archive: nothing wrong reaches a replica, and the documented commands bring all of it back.
+"""Random damage to the files of an archive: no wrong data reaches a replica, and the documented commands restore all of it.
 
     python -m tests.support.damage_run --faults 1000 [--source mysql56|mysql97|mariadb ...] [--seed N]
 
-A relay archives what a real source writes, with and without checksums. Then, again and again: a copy of that archive, one fault
-in one of its files, before the archive is opened or while it is served, and replicas, one after the other, of which one reads
-everything from the oldest file on and the others begin at boundaries between transactions, by position and by GTID. What they get
-must be what the source wrote, up to a whole transaction; where that is not all, the error, the ledger and the status must say
-why. Then `archive rebuild` and `archive repair` must make the archive whole again. Exit status 0: so it is; 1:
-findings, listed with the seed that repeats them.
+A relay archives what a real source writes, with and without checksums. Then each round takes a copy of that archive and makes one fault
+in one of its files, before the archive is opened or while it is served. Of the replicas, one after the other, one reads everything from
+the oldest file on and the others begin at boundaries between transactions, by position and by GTID. They must get what the source
+wrote, up to a whole transaction; if that is not all, the error, the ledger and the status must say why. Then `archive rebuild` and
+`archive repair` must restore the whole archive. Exit status 0 means success, 1 findings, listed with the seed that repeats them.
 """
 
 import argparse
@@ -58,7 +57,7 @@ KINDS: Final = ("changed", "removed", "shortened", "lengthened", "emptied", "ren
 
 @contextlib.contextmanager
 def recorded_archive(source: Server, options: list[str], directory: Path) -> Iterator[Path]:
-    """The archive of a relay that has followed a source with all kinds of transactions over five files."""
+    """Yield the archive of a relay that has followed a source with all kinds of transactions over five files."""
     source.start(server_id=1, options=options)
     relay = RelayProcess(directory / "relay", source, port=free_port())
     with relay:
@@ -84,9 +83,8 @@ def recorded_archive(source: Server, options: list[str], directory: Path) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """kind: one of KINDS. at: a fraction of the file. served: whether the archive is served when it happens. starts: where
-    the replicas begin, in the order in which they come.
-    """
+    """A fault. `kind` is one of KINDS, `at` a fraction of the file. `served` says whether the archive is served when it happens.
+    `starts` are where the replicas begin, in the order in which they come."""
 
     kind: str
     file: str
@@ -96,7 +94,7 @@ class Fault:
     starts: tuple[StreamStart, ...]
 
     def happen(self, directory: Path) -> None:
-        """Blocking."""
+        """Make the fault. Blocking."""
         path = directory / self.file
         size = path.stat().st_size
         at = min(int(self.at * size), max(0, size - 1))
@@ -119,7 +117,7 @@ class Fault:
 
 
 class DamageRun:
-    """Faults in copies of one archive. `findings`: what is not as it must be. `outcomes`: how often what happened."""
+    """Faults in copies of one archive. `findings` lists what is wrong; `outcomes` counts what happened."""
 
     def __init__(self, name: str, archive: Path, scratch: Path) -> None:
         self.name = name
@@ -139,7 +137,7 @@ class DamageRun:
         self._files = sorted(self._sizes)
 
     def fault(self, seed: int) -> Fault:
-        """The fault of this seed."""
+        """Return the fault of this seed."""
         chance = random.Random(f"{self.name}-{seed}")
         # Half of them in the binlogs themselves.
         file = chance.choice(sorted(self._binlogs)) if chance.random() < 0.5 else chance.choice(self._files)
@@ -154,7 +152,7 @@ class DamageRun:
         return Fault(chance.choice(KINDS), file, at, chance.randrange(1, 256), chance.random() < 0.5, tuple(starts))
 
     async def check_whole(self) -> None:
-        """Without a fault all is served, from wherever it is asked for. Raises: AssertionError."""
+        """Check that without a fault everything is served, from any requested place. Raises: AssertionError."""
         chance = random.Random(self.name)
         archive = await Archive.open(self._whole)
         server = _server(archive)
@@ -171,7 +169,7 @@ class DamageRun:
             await archive.close()
 
     async def run(self, seed: int) -> None:
-        """One fault, and all that must be true of it."""
+        """Make one fault, and check its consequences."""
         fault = self.fault(seed)
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self._directory)
@@ -186,7 +184,7 @@ class DamageRun:
             self.findings.append(f"{self.name} seed {seed}: {fault}: {type(problem).__name__}: {problem}")
 
     async def _served(self, fault: Fault) -> dict[StreamStart, Stream]:
-        """What each replica got; an archive that cannot be opened serves nothing."""
+        """Return what each replica got; an archive that cannot be opened serves nothing."""
         if not fault.served:
             fault.happen(self._directory)
         try:
@@ -239,7 +237,7 @@ class DamageRun:
             raise AssertionError(f"no row in the ledger; the replica was told: {stream.error}")
 
     async def _brought_back(self, seed: int, fault: Fault) -> None:
-        """By the documented commands only."""
+        """Restore the archive by the documented commands only."""
         origin = DirectoryOrigin(self._whole)
         for attempt in range(2):
             try:
@@ -289,7 +287,7 @@ def _shape(stream: Stream) -> str:
 
 
 def campaign(name: str, faults: int, seed: int, scratch: Path) -> DamageRun:
-    """That many faults in copies of the archive of one source."""
+    """Make that many faults in copies of the archive of one source."""
     server, options = SOURCES[name]
     with SERVERS[server]() as source, recorded_archive(source, options, scratch / name) as archive:
         run = DamageRun(name, archive, scratch / name)
@@ -300,7 +298,7 @@ def campaign(name: str, faults: int, seed: int, scratch: Path) -> DamageRun:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--faults", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)

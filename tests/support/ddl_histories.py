@@ -1,4 +1,4 @@
-"""Random definitions between random changes of rows, and what the server itself says that each row was."""
+"""Random definitions between random changes of rows, and the server's own record of each row."""
 
 import base64
 import contextlib
@@ -27,11 +27,11 @@ _OTHERS: Final = (
     "CHARACTER VARYING(8)",
 )  # fmt: skip
 NUMBER: Final = "number of "
-"""Before the name of an ENUM or SET: its number, which is what is read where nobody knows its texts."""
+"""This precedes the name of an ENUM or SET whose texts are unknown: its number is read then."""
 
 
 def quoted(name: str) -> str:
-    """A name in backticks."""
+    """Return a name in backticks."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -51,7 +51,7 @@ class ServerColumn:
 
     @property
     def generated(self) -> bool:
-        """Whether no value can be given."""
+        """True if no value can be given."""
         extra = self.extra.upper().replace("DEFAULT_GENERATED", "")
         return "GENERATED" in extra or "VIRTUAL" in extra or "PERSISTENT" in extra
 
@@ -80,7 +80,7 @@ class TrueRow:
 
 @dataclass
 class DdlHistory:
-    """One connection that defines and changes tables in schemas of its own, without pauses. `rows`: what it changed, in order."""
+    """A connection that defines and changes tables in its own schemas, without pauses. `rows` is what it changed, in order."""
 
     server: Server
     seed: int
@@ -97,7 +97,7 @@ class DdlHistory:
         self._number = 0
 
     def open(self) -> None:
-        """Connects."""
+        """Connect."""
         self._connection = self.server.connect(conv={}, charset="utf8mb4", use_unicode=False)
         self._run("SET SESSION time_zone='+00:00', sql_mode='', binlog_format='ROW'")
         if self._mariadb and self.seed % 2:
@@ -106,17 +106,17 @@ class DdlHistory:
             self._run("SET SESSION explicit_defaults_for_timestamp=1")
 
     def close(self) -> None:
-        """Disconnects."""
+        """Disconnect."""
         self._connection.close()
 
     def begin(self) -> None:
-        """The schemas, which are new."""
+        """Create the schemas, which are new."""
         for schema in self._schemas:
             charset = self._random.choice((None, *_CHARSETS))
             self._define(f"CREATE DATABASE {schema}" + (f" CHARACTER SET {charset}" if charset else ""))
 
     def go_on(self, steps: int) -> Iterator[None]:
-        """Statements, one a step."""
+        """Run statements, one for each step."""
         for _ in range(steps):
             if len(self._tables) < 2 or self._random.random() < 0.45:
                 self._define(self._definition())
@@ -133,7 +133,7 @@ class DdlHistory:
             return list(cursor.fetchall())
 
     def _define(self, statement: str) -> None:
-        """Runs a definition; one that the server refuses is none."""
+        """Run a definition; one that the server refuses does not count."""
         self.statements.append(statement)
         try:
             for one in statement.split(";;"):
@@ -248,7 +248,7 @@ class DdlHistory:
         columns = [one.name for one in self._columns_of(schema, table)]
         clauses = [self._clause(columns) for _ in range(self._random.choice((1, 1, 1, 2, 2, 3, 4)))]
         if self._mariadb and not (table.isalnum() and table.isascii()):
-            # MariaDB 10.11.18 leaves a table with such a name behind, beside the new one, when ALTER copies and renames it
+            # MariaDB 10.11.18 leaves a table with the old name, beside the new one, when ALTER copies and renames it
             clauses = [clause for clause in clauses if not clause.startswith("RENAME") or "COLUMN" in clause] or [
                 "FORCE"
             ]
@@ -450,17 +450,17 @@ class DdlHistory:
 
 
 def operation_error(error: Exception) -> str:
-    """An error of the server, short."""
+    """Return an error of the server, shortened."""
     return str(error)[:120].replace("\n", " ")
 
 
 def text(value: Any) -> str:
-    """A value of information_schema."""
+    """Return a value of information_schema."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes | bytearray) else str(value)
 
 
 def true_tables(server: Server, prefix: str) -> dict[tuple[str, str], ServerTable]:
-    """The tables of schemas whose names begin so, as information_schema has them now."""
+    """Return the tables of schemas whose names begin so, as information_schema has them now."""
     where = f"WHERE TABLE_SCHEMA LIKE '{prefix.replace('_', chr(92) + '_')}%'"
     with contextlib.closing(server.connect(conv={}, use_unicode=False)) as connection, connection.cursor() as cursor:
 
@@ -491,7 +491,7 @@ def true_tables(server: Server, prefix: str) -> dict[tuple[str, str], ServerTabl
 
 
 def differences(true: TrueRow, row: dict[str, Any]) -> list[str]:
-    """How a row of level `rows` differs from what the server showed."""
+    """Return how a row of level `rows` differs from what the server showed."""
     found = []
     for name in ("operation", "schema", "table"):
         if row[name] != getattr(true, name):
@@ -524,7 +524,7 @@ def _image_differences(columns: list[ServerColumn], shown: dict[str, Any], read:
 
 
 def same_value(column: ServerColumn, shown: Any, read: Any) -> bool:
-    """Whether a value of a row's image is what SELECT showed."""
+    """Return whether a value of a row's image is what SELECT showed."""
     if shown is None or read is None:
         return shown is None and read is None
     native = column.native

@@ -2,7 +2,7 @@
 
     python -m tests.support.ddl_run --histories 100 [--steps 120] [--seed 1] [--servers mysql56,mysql97,mariadb] [--relay]
 
-A history that differs is printed with its seed; run alone with --seed it is the same again.
+A history that differs is printed with its seed; a run of it alone with --seed repeats it.
 """
 
 import argparse
@@ -38,7 +38,7 @@ OPTIONS = ("--binlog-format=ROW", "--character-set-server=latin1")
 
 @dataclass
 class Outcome:
-    """What comparing found. `wrong`: rows that differ and whose names somebody told, or that have no finding."""
+    """The result of a comparison. `wrong` are rows that differ and whose names are known, or that have no finding."""
 
     rows: int = 0
     named: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class Outcome:
     other_keys: list[str] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
-        """Takes in another."""
+        """Add another result."""
         self.rows += other.rows
         self.named.update(other.named)
         self.findings.update(other.findings)
@@ -69,7 +69,7 @@ class Outcome:
 
 
 def rows_of(path: Path, prefix: str, first_file: str) -> list[dict[str, Any]]:
-    """The changed rows of schemas that begin so in the binlogs from one on, in order."""
+    """Return the changed rows of the schemas with this prefix in the binlogs from one on, in order."""
     store = LocalStore()
     found: list[dict[str, Any]] = []
     files = [
@@ -84,7 +84,7 @@ def rows_of(path: Path, prefix: str, first_file: str) -> list[dict[str, Any]]:
 
 
 def compare(true: Sequence[TrueRow], rows: Sequence[dict[str, Any]], *, prefix_only: bool = False) -> Outcome:
-    """Holds what was read against what the server showed. `prefix_only`: more may have been shown than is read yet."""
+    """Compare what was read with what the server showed. With `prefix_only` more may have been shown than is read yet."""
     outcome = Outcome(rows=len(rows))
     if len(rows) != len(true) and not (prefix_only and len(rows) < len(true)):
         outcome.wrong.append(f"{len(rows)} rows were read, {len(true)} were changed")
@@ -104,7 +104,7 @@ def compare(true: Sequence[TrueRow], rows: Sequence[dict[str, Any]], *, prefix_o
 
 
 def _by_number(true: TrueRow, row: dict[str, Any]) -> list[str]:
-    """How an unnamed row without a finding differs, where @N is the Nth column; ENUM and SET are numbers then."""
+    """Return how an unnamed row without a finding differs, where @N is the Nth column; ENUM and SET are numbers then."""
     numbered = {f"@{number + 1}": column for number, column in enumerate(true.columns)}
     named = dict(row)
     for image in ("before", "after"):
@@ -120,7 +120,7 @@ def _json_name(name: str) -> str:
 
 
 def compare_tables(server: Server, directory: Path, prefix: str) -> Outcome:
-    """Holds what the statements in a directory's binlogs say at their end against information_schema."""
+    """Compare what the statements in a directory's binlogs say at their end with information_schema."""
     end = server.master_status()
     schema = reported_schema(LocalStore(), str(directory), end.file, end.position)
     outcome = Outcome()
@@ -140,7 +140,7 @@ def compare_tables(server: Server, directory: Path, prefix: str) -> Outcome:
 
 
 def begun_history(server: Server, seed: int) -> tuple[DdlHistory, str]:
-    """A history that has its schemas, and the binlog that it begins in."""
+    """Return a history that has its schemas, and the binlog that it begins in."""
     server.sql("FLUSH BINARY LOGS")
     history = DdlHistory(server, seed)
     history.open()
@@ -150,7 +150,7 @@ def begun_history(server: Server, seed: int) -> tuple[DdlHistory, str]:
 
 
 def plain_directory(server: Server, seed: int, steps: int) -> tuple[DdlHistory, Outcome]:
-    """A history whose binlogs are read where the server wrote them."""
+    """Return a history whose binlogs are read where the server wrote them."""
     history, first = begun_history(server, seed)
     try:
         for _ in history.go_on(steps):
@@ -164,7 +164,7 @@ def plain_directory(server: Server, seed: int, steps: int) -> tuple[DdlHistory, 
 
 
 class RelayedHistories:
-    """Histories that are read from the archive of a relay: one that is there, one that comes later, one that is killed."""
+    """Histories that are read from the archive of a relay: an existing one, one that comes later, one that is killed."""
 
     def __init__(self, server: Server, directory: Path) -> None:
         self.server = server
@@ -172,7 +172,7 @@ class RelayedHistories:
         self.relay = RelayProcess(directory, server, port=free_port(), sections={"source": {"record_schema": True}})
 
     def run(self, seed: int, steps: int) -> tuple[DdlHistory, Outcome]:
-        """One history; which of the three goes by its seed."""
+        """Run one history; its seed selects one of the three."""
         way = seed % 3
         chance = random.Random(seed)
         if way == 1 and self.relay.running:
@@ -200,7 +200,7 @@ class RelayedHistories:
         return history, outcome
 
     def at_the_edge(self, history: DdlHistory, seed: int, first: str) -> Outcome:
-        """What can be read at this moment."""
+        """Return what can be read at this moment."""
         try:
             read = rows_of(self.relay.archive, f"h{seed}_", first)
         except NothingToRead:
@@ -210,7 +210,7 @@ class RelayedHistories:
 
 @contextlib.contextmanager
 def relayed_histories(server: Server) -> Iterator[RelayedHistories]:
-    """With a directory and a relay of their own."""
+    """Yield histories with their own directory and relay."""
     with tempfile.TemporaryDirectory() as directory:
         made = RelayedHistories(server, Path(directory) / "relay")
         try:
@@ -221,7 +221,7 @@ def relayed_histories(server: Server) -> Iterator[RelayedHistories]:
 
 
 def main() -> int:
-    """Runs histories; 1 where a value was wrong."""
+    """Run histories; return 1 if a value was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--histories", type=int, default=10)
     parser.add_argument("--steps", type=int, default=120)

@@ -1,12 +1,12 @@
-"""Whether transactions that a binlog allows to run together touch no key value in common: from the definition, slowly.
+"""A slow check, from the definition, that transactions that a binlog allows to run together touch no key value in common.
 
     python -m tests.support.dependency_checker FILE...
 
 A replica may run a group beside those before it whose sequence_number is higher than its last_committed. Two groups collide if both
-write one value of a unique key, or one row of a table without any; or if one writes a value that foreign keys name and the other is
-a row that names it. Equal is what a real MySQL 9.7 takes for equal. What foreign keys take along belongs to the group. All else
-than rows has to stand alone, and rows of tables that nothing before defines. The binlogs are read from the first definition on.
-Exit status 1: something was found.
+write one value of a unique key, or one row of a table without any; or if one writes a value that foreign keys name and the other is a
+row that names it. Values are equal if a real MySQL 9.7 considers them equal. What foreign keys change as well belongs to the group.
+Everything except rows must run alone, and so must rows of tables that nothing before defines. The binlogs are read from the first
+definition on. Exit status 1 means that something was found.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tests.support.numbered_groups import Group, groups_of, waits_for_all
 from tests.support.row_history import RowHistory, TrueChange
 
 UNIQUE, REFERENCE, ROW = "unique", "reference", "row"
-# What a claim may be made without, to see what comes of it.
+# A claim may be made without one of these, to see the consequences.
 FOREIGN_KEYS, CASCADES, COLLATIONS, PREFIXES, PRIMARY, SECONDARY, ROWS_WITHOUT_KEYS, STATEMENTS = RULES = (
     "foreign keys",
     "cascades",
@@ -36,9 +36,9 @@ FOREIGN_KEYS, CASCADES, COLLATIONS, PREFIXES, PRIMARY, SECONDARY, ROWS_WITHOUT_K
     "statements",
 )
 EXPRESSIONS, ROW_ORDER = "expressions", "order of rows"
-"""As RULES, of tables that random work has not."""
+"""These are like RULES, for tables that random work does not have."""
 _LOGS_CASCADES: Final = (9, 6)
-"""From this MySQL on the server carries out foreign keys and logs what they change; before it InnoDB did, and nobody logged it."""
+"""From this MySQL on the server enforces foreign keys and logs what they change; before it InnoDB did, without logging it."""
 _NAME: Final = r"(?:`?(\w+)`?\s*\.\s*)?`?(\w+)`?"
 _RENAMED: Final = re.compile(rf"{_NAME}\s+TO\s+{_NAME}", re.IGNORECASE)
 _MADE_ANEW: Final = re.compile(
@@ -47,7 +47,8 @@ _MADE_ANEW: Final = re.compile(
 
 
 class Claim(NamedTuple):
-    """A value that a group touches. kind: UNIQUE, REFERENCE or ROW; key: the key's name, or the columns that foreign keys name."""
+    """A value that a group touches. `kind` is UNIQUE, REFERENCE or ROW; `key` is the key's name, or the columns that foreign keys
+    name."""
 
     kind: str
     table: TableName
@@ -60,8 +61,8 @@ class Claim(NamedTuple):
 
 @dataclass(slots=True)
 class ClaimedGroup:
-    """A group with what it claims; True: it writes the value. stands_alone: it is not rows only, or too long, or of tables that nobody
-    knows. cascaded_rows: of foreign keys."""
+    """A group with its claims; True means that it writes the value. With `stands_alone` it is not rows only, or too long, or of unknown
+    tables. `cascaded_rows` are those of foreign keys."""
 
     group: Group
     claims: dict[Claim, bool] = field(default_factory=dict)
@@ -69,13 +70,13 @@ class ClaimedGroup:
     cascaded_rows: int = 0
 
     def add(self, claim: Claim, writes: bool) -> None:
-        """One more."""
+        """Add one claim."""
         self.claims[claim] = self.claims.get(claim, False) or writes
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Two groups that may run together and must not; `why`."""
+    """Two groups that may run together and must not; `why` says why."""
 
     first: Group
     second: Group
@@ -86,32 +87,32 @@ class Violation:
 
 
 class Largest(NamedTuple):
-    """Of the groups that a view looks into: their bytes, and how many values they claim."""
+    """The largest group that a view examines: its bytes, and how many values it claims."""
 
     bytes: int
     claims: int
 
 
 class DependencyChecker:
-    """Reads binlogs one after the other, from the first on. leave_out: of RULES, for claims that lack something."""
+    """A reader of binlogs, one after the other, from the first on. `leave_out` names RULES, for claims that are to be incomplete."""
 
     def __init__(self, judge: KeyJudge, leave_out: Collection[str] = (), largest: Largest | None = None) -> None:
-        """largest: a larger group stands alone."""
+        """Create it; a group larger than `largest` must run alone."""
         self._judge = judge
         self.history: Final = RowHistory(judge)
         self._left_out = frozenset(leave_out)
         self._largest = largest
         self.groups = self.large_groups = 0
         self.unknown_tables: set[TableName] = set()
-        """That no statement before their rows defines: whose rows those touch is not known, so such groups stand alone."""
+        """Tables that no statement before their rows defines: their rows' claims are unknown, so such groups must run alone."""
 
     @property
     def unknown_rows(self) -> int:
-        """How many rows were changed that nothing before told of: what they collide with is not known."""
+        """How many rows were changed of which nothing was known before: what they collide with is unknown."""
         return self.history.unknown
 
     def claims(self, path: Path) -> Iterator[ClaimedGroup]:
-        """The groups of the next binlog with what each claims."""
+        """Yield the groups of the next binlog with what each claims."""
         for group in groups_of(path):
             self.groups += 1
             claimed = ClaimedGroup(group)
@@ -136,7 +137,7 @@ class DependencyChecker:
             yield claimed
 
     def violations(self, path: Path, *, alone: bool = True) -> Iterator[Violation]:
-        """What collides in the next binlog. alone: also tells what runs beside a group that is not rows only."""
+        """Yield collisions in the next binlog. With `alone` also those of what runs beside a group that is not rows only."""
         yield from collisions(self.claims(path), alone=alone)
 
     def _define(self, schema: str, text: str) -> None:
@@ -172,7 +173,7 @@ class DependencyChecker:
         if table.in_order and ROW_ORDER not in self._left_out:
             claimed.add(Claim(ROW, table.name, "order", ()), True)
         if not table.identity and ROWS_WITHOUT_KEYS not in self._left_out:
-            # Which of two equal rows is changed says nothing; and that both are added, nothing either.
+            # It does not matter which of two equal rows is changed, nor that both are added.
             for row, writes in ((change.before, True), (change.after, False)):
                 if row is not None:
                     claimed.add(Claim(ROW, table.name, "", row), writes)
@@ -201,7 +202,7 @@ class DependencyChecker:
 
 
 def collisions(groups: Iterator[ClaimedGroup], *, alone: bool = True) -> Iterator[Violation]:
-    """The groups of one binlog that may run together and claim a value in common, one of them to write it."""
+    """Yield the groups of one binlog that may run together and claim a value in common that one of them writes."""
     wrote: dict[Claim, Group] = {}
     named: dict[Claim, Group] = {}
     before: Group | None = None
@@ -227,7 +228,7 @@ def collisions(groups: Iterator[ClaimedGroup], *, alone: bool = True) -> Iterato
 
 
 def number_faults(path: Path) -> Iterator[str]:
-    """What is not as it has to be in the numbers of a view's file: from 1 on in each file, none left out, no parent that is none."""
+    """Yield the faults in the numbers of a view's file: they must count from 1 in each file, without gaps, and parents must exist."""
     for expected, group in enumerate(groups_of(path), 1):
         if group.sequence_number != expected:
             yield f"{group}: the sequence_number is not {expected}"
@@ -236,7 +237,7 @@ def number_faults(path: Path) -> Iterator[str]:
 
 
 def fitting_numbers(groups: Iterator[ClaimedGroup]) -> list[tuple[int, int]]:
-    """(last_committed, sequence_number) for the groups of one binlog, from 1 on: as much together as their claims allow."""
+    """Return (last_committed, sequence_number) for the groups of one binlog, from 1 on: as parallel as their claims allow."""
     wrote: dict[Claim, int] = {}
     named: dict[Claim, int] = {}
     numbers: list[tuple[int, int]] = []
@@ -255,7 +256,8 @@ def fitting_numbers(groups: Iterator[ClaimedGroup]) -> list[tuple[int, int]]:
 
 
 def check_dependencies(judge: KeyJudge, paths: Sequence[Path], *, alone: bool = True) -> int:
-    """How many groups of a view's files were checked; alone: see `violations`. Raises: AssertionError with the first faults."""
+    """Return how many groups of a view's files were checked; for `alone` see `violations`. Raises: AssertionError with the first
+    faults."""
     judge.forget()
     checker = DependencyChecker(judge)
     found: list[str] = []
@@ -273,7 +275,7 @@ def _of(row: Row, columns: tuple[int, ...]) -> list[Value]:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--beside-statements", action="store_true", help="statements may run beside other groups")

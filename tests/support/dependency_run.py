@@ -1,12 +1,13 @@
-"""Random transactions through a view that says which of them may run together, and what real replicas make of it.
+"""Random transactions through a view that says which of them may run together, and the results on real replicas.
 
     python -m tests.support.dependency_run [--seeds 20] [--seed 1] [--transactions 100000] [--workers 4,16] [--image FULL ...]
                                             [--source mysql56]
 
-For each seed: a MySQL 5.6 (or 9.7, for columns that 5.6 has not) that eight connections write to until it has logged so many
-transactions (about half of those that are tried change something), a relay with a view, and one MySQL 9.7 after the other behind it,
-with each number of workers, and with replica_preserve_commit_order ON and OFF. Their tables have to be the source's, and the checker
-of dependencies must find nothing in the view's files. Exit status 1: something was found; the archive and the view are kept then.
+For each seed: a MySQL 5.6 (or 9.7, for columns that 5.6 does not have) that eight connections write to until it has logged so many
+transactions (about half of those that are tried change something), a relay with a view, and one MySQL 9.7 after the other as its
+replica, with each number of workers, and with replica_preserve_commit_order ON and OFF. Their tables must be the source's, and the
+checker of dependencies must find nothing in the view's files. Exit status 1 means that something was found; the archive and the view
+are kept then.
 """
 
 import argparse
@@ -35,15 +36,15 @@ IMAGES: Final = ("FULL", "MINIMAL", "NOBLOB")
 WORKERS: Final = (4, 16)
 _SOURCE: Final = ("--binlog-format=ROW", "--innodb-lock-wait-timeout=3", "--max-connections=50")
 _GTIDS: Final = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
-# Of a machine that does other things too.
+# The rate of a machine that does other things too.
 _LEAST_A_SECOND: Final = 100
 _LEAST_TRIED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyRun:
-    """What is done with one seed. transactions: that the source logs, at least. image: its binlog_row_image. first_version: row events
-    of a MySQL 5.6 are of version 1."""
+    """The run of one seed. `transactions` is how many the source logs, at least; `image` is its binlog_row_image. With `first_version`
+    row events of a MySQL 5.6 are of version 1."""
 
     seed: int
     transactions: int
@@ -53,13 +54,13 @@ class DependencyRun:
     source: str = "mysql56"
 
     def run(self, servers: Callable[[str], Server], scratch: Path) -> str:
-        """What was found right, in one line. Raises: AssertionError."""
+        """Return what was found right, in one line. Raises: AssertionError."""
         given_up_s = 60 + self.transactions / _LEAST_A_SECOND
         is_old = self.source == "mysql56"
         options = [*_SOURCE, f"--binlog-row-image={self.image}"]
         keys = view_keys(dependencies="writeset")
         if not is_old:
-            # Of its own dependencies it forgets all but the newest: what the view finds out then lets more run together.
+            # It forgets all but the newest of its own dependencies: the view's then allow more to run together.
             options += [*_GTIDS, "--binlog-transaction-dependency-history-size=1"]
             keys = view_keys(gtids="keep", dependencies="writeset")
         elif self.first_version:
@@ -95,7 +96,7 @@ class DependencyRun:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1, help="the first one")

@@ -1,4 +1,4 @@
-"""What goes wrong on a replica where two transactions run together that must not: each with the rule that keeps them apart.
+"""Pairs of transactions that fail on a replica if they run together, each with the rule that keeps them apart.
 
 Both touch a value in common, in a way that is easily overlooked. `first` comes before `second` at the source.
 """
@@ -23,10 +23,11 @@ DUPLICATE, NO_PARENT, HAS_CHILD, NO_ROW, DIFFERENT, BAD_DOCUMENT = 1062, 1452, 1
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """setup: statements before both. second: settings are in front of it, with semicolons. rule: without it they run together.
+    """A trap. `setup` are statements before both. `second` may begin with settings, separated by semicolons. Without `rule` they run
+    together.
 
-    error: what the replica says then; 0: nothing, its tables are other ones. keeps_order: whether that happens with
-    replica_preserve_commit_order = ON too: else the second one is rolled back in time, when the first one meets its locks.
+    `error` is what the replica reports then (0: nothing, its tables differ). `keeps_order` says whether that happens with
+    replica_preserve_commit_order = ON too: otherwise the second one is rolled back in time, when the first one meets its locks.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Trap:
 
     @property
     def database(self) -> str:
-        """Where its tables are."""
+        """The database of its tables."""
         return "trap_" + self.name.replace(" ", "_")
 
 
@@ -289,4 +290,4 @@ TRAPS: Final = (
 APART: Final = Trap(
     "apart", "", ("CREATE TABLE t (id INT PRIMARY KEY)",), "INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)", 0
 )
-"""No trap: they have nothing in common."""
+"""Return a pair that is no trap: they have nothing in common."""

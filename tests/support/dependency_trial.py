@@ -1,7 +1,7 @@
-"""Two transactions of a real MySQL 5.6 with numbers that were given to them, on a real MySQL 9.7 that holds the first one up.
+"""Two transactions of a real MySQL 5.6 with assigned numbers, on a real MySQL 9.7 that holds the first one up.
 
-The first one begins with a row that a connection to the replica has locked. So whether the second one goes on beside it is no matter
-of luck: it does, or the replica waits.
+The first one begins with a row that a connection to the replica has locked. So it does not depend on luck whether the second one runs
+beside it: it does, or the replica waits.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from tests.support.view_chain import executed_by
 from tests.support.view_writer import VIEW_UUID, AsItIs, ViewWriter
 
 LEAD: Final = "INSERT INTO gate.lead VALUES (1)"
-"""A transaction in front of the two: what waits for none of the two has to wait for something."""
+"""A transaction before the two: a transaction that waits for neither of the two must wait for something."""
 GATE: Final = "UPDATE gate.gate SET n = n + 1"
 GATE_SETUP: Final = (
     "DROP DATABASE IF EXISTS gate",
@@ -40,14 +40,14 @@ _MOST_SERVED: Final = 1000
 _GIVEN_UP_S: Final = 30.0
 _WATCHED_S: Final = 1.0
 _COORDINATOR: Final = 1
-"""Of the replica's threads, behind the one that receives."""
+"""The index of the coordinator among the replica's threads, after the one that receives."""
 _WAITS_FOR_PARENT, _WAITS_FOR_ORDER = "Waiting for dependent transaction", "Waiting for preceding transaction"
 _IDLE: Final = "Replica has read all relay log"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """error: the replica's, 0: none. ran_together: the second one went on while the first one was held up."""
+    """The outcome. `error` is the replica's (0: none). `ran_together` says that the second one ran while the first one was held up."""
 
     error: int
     ran_together: bool
@@ -56,7 +56,7 @@ class Outcome:
 
 @contextlib.contextmanager
 def held_gate(replica: Server) -> Iterator[Callable[[], None]]:
-    """The row is locked until the function is called, or to the end."""
+    """Yield a function that releases the row, which is locked until then or to the end."""
     with contextlib.closing(replica.connect()) as connection, connection.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute("SELECT * FROM gate.gate FOR UPDATE")
@@ -64,9 +64,10 @@ def held_gate(replica: Server) -> Iterator[Callable[[], None]]:
 
 
 def wait_settled(replica: Server, second: str) -> bool:
-    """Waits until the second transaction runs beside the first one, which is held up, or may not; whether it does.
+    """Wait until the second transaction runs beside the first one, which is held up, or must wait; return whether it runs.
 
-    second: its GTID. Who waits for a parent says so; who waits for all before says nothing of its own, and is watched for a while.
+    `second` is its GTID. A transaction that waits for a parent reports it; one that waits for all before it reports nothing, and is
+    watched for a while.
     """
     deadline = time.monotonic() + _GIVEN_UP_S
     held_since: float | None = None
@@ -92,7 +93,7 @@ def wait_settled(replica: Server, second: str) -> bool:
 
 
 class DependencyTrial:
-    """`source` is a MySQL 5.6, and loses what it holds. `with` starts and ends the relay that serves what was numbered."""
+    """A trial. `source` is a MySQL 5.6, and loses its data. `with` starts and ends the relay that serves the numbered transactions."""
 
     def __init__(self, source: Server, judge: KeyJudge, directory: Path) -> None:
         self._source, self._judge = source, judge
@@ -118,7 +119,7 @@ class DependencyTrial:
             self._relay.kill()
 
     def write(self, trap: Trap) -> None:
-        """The source does what the trap says."""
+        """Run the trap on the source."""
         self._database = trap.database
         self._setup = setup_of(trap)
         self._source.sql("RESET MASTER")
@@ -127,7 +128,7 @@ class DependencyTrial:
         self._binlogs = self._source.binlogs()[:2]
 
     def claims(self, leave_out: Collection[str] = ()) -> list[ClaimedGroup]:
-        """Of the lead and the two transactions, with all rules or without some."""
+        """Return the claims of the lead and the two transactions, with all rules or without some."""
         self._judge.forget()
         checker = DependencyChecker(self._judge, leave_out)
         setup, work = (list(checker.claims(self._with_gtids(binlog))) for binlog in self._binlogs)
@@ -135,7 +136,7 @@ class DependencyTrial:
         return work
 
     def apply(self, replica: Server, numbers: Sequence[tuple[int, int]]) -> Outcome:
-        """What a replica makes of them with these numbers, where it has the rows before them."""
+        """Return the outcome on a replica with these numbers, which has the rows before them."""
         replica.stop_replica()
         replica.execute_many(["RESET REPLICA ALL", *_AS_APPLIED, *self._setup])
         replica.sql("RESET BINARY LOGS AND GTIDS")
@@ -155,7 +156,7 @@ class DependencyTrial:
         return Outcome(error, together, tuple(differences(*tables)))
 
     def _given(self) -> tuple[object, int]:
-        """Whose GTIDs the transactions have, and the last one before them."""
+        """Return the uuid of the transactions' GTIDs, and the number of the last one before them."""
         return VIEW_UUID, self._gno
 
     def _with_gtids(self, binlog: Path, gno: int = 0) -> Path:
@@ -164,7 +165,7 @@ class DependencyTrial:
         return self._made / binlog.name
 
     def _serve(self, data: bytes) -> None:
-        """Gives the relay one more file."""
+        """Give the relay one more file."""
         made = self._served / f"mysql-bin.{len(os.listdir(self._served)) + 1:06d}"
         part = self._made / made.name
         part.write_bytes(data)
@@ -175,10 +176,10 @@ class DependencyTrial:
 
 
 class GtidTrial(DependencyTrial):
-    """Of a source with GTIDs: what it logs is served as it is, but for the numbers. Each `apply` wants a `write` of its own."""
+    """A trial of a source with GTIDs: what it logs is served unchanged except for the numbers. Each `apply` needs its own `write`."""
 
     def write(self, trap: Trap) -> None:
-        """See `DependencyTrial`."""
+        """Implement `DependencyTrial.write`."""
         self._database = trap.database
         self._setup = setup_of(trap)
         self._source.sql("FLUSH LOGS")
@@ -195,14 +196,14 @@ class GtidTrial(DependencyTrial):
 
 
 def setup_of(trap: Trap) -> list[str]:
-    """What is there before its two transactions."""
+    """Return what exists before its two transactions."""
     database = trap.database
     made = f"CREATE DATABASE {database} DEFAULT CHARACTER SET utf8"
     return ["SET NAMES utf8", *GATE_SETUP, f"DROP DATABASE IF EXISTS {database}", made, f"USE {database}", *trap.setup]
 
 
 def work_of(trap: Trap) -> list[str]:
-    """The lead and the two transactions."""
+    """Return the lead and the two transactions."""
     return [
         "SET NAMES utf8",
         f"USE {trap.database}",
@@ -216,7 +217,7 @@ def work_of(trap: Trap) -> list[str]:
 
 
 def wait_applied(replica: Server, gtids: str) -> int:
-    """Waits until the replica has all of them, or has stopped; its error, 0: none."""
+    """Wait until the replica has all of them, or has stopped; return its error (0: none)."""
     deadline = time.monotonic() + _GIVEN_UP_S
     while time.monotonic() < deadline:
         status = replica.replica_status()

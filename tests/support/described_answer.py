@@ -1,4 +1,4 @@
-"""An answer with everything that is on the wire about its columns, to be compared between servers."""
+"""An answer with all that is sent about its columns, to be compared between servers."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,14 +23,14 @@ class DescribedColumn:
 
     @property
     def without_width(self) -> "DescribedColumn":
-        """All that a program may rely on. How wide a value is shown is a hint, and differs between point releases:
-        for TRUE MariaDB 10.11.18 says 1, 10.11.19 says 5."""
+        """Return all that a program may rely on. The display width of a value is a hint, and differs between point releases: for TRUE
+        MariaDB 10.11.18 says 1, 10.11.19 says 5."""
         return replace(self, length=0)
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedAnswer:
-    """What one statement was answered with. `error`: the server's number, 0 for none."""
+    """The answer to one statement. `error` is the server's number, 0 for none."""
 
     columns: tuple[DescribedColumn, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -39,12 +39,12 @@ class DescribedAnswer:
 
     @property
     def shapes(self) -> list[list[str]]:
-        """Of each value, what kind of thing it is."""
+        """Return the type of each value."""
         return [[type(value).__name__ for value in row] for row in self.rows]
 
 
 class Asker:
-    """A connection that keeps what is usually thrown away."""
+    """A connection that keeps what clients usually discard."""
 
     def __init__(self, port: int, user: str, password: str, *, charset: str = "utf8mb3") -> None:
         # No conversion: values stay the text that came.
@@ -60,7 +60,7 @@ class Asker:
         )
 
     def ask(self, statement: str) -> DescribedAnswer:
-        """The answer to one statement; errors are answers too."""
+        """Return the answer to one statement; errors are answers too."""
         try:
             self._connection.query(statement)
         except pymysql.MySQLError as error:
@@ -86,7 +86,7 @@ class Asker:
         return DescribedAnswer(columns, tuple(result.rows))
 
     def command(self, code: int, body: bytes) -> bytes:
-        """Any command, and the first packet of its answer as it came."""
+        """Send any command, and return the first packet of its answer as it came."""
         self._connection._execute_command(code, body)
         connection = self._connection
         header = connection._read_bytes(4)
@@ -94,7 +94,7 @@ class Asker:
         return payload
 
     def close(self) -> None:
-        """Hangs up."""
+        """Disconnect."""
         self._connection._force_close()
 
 

@@ -1,11 +1,11 @@
-"""Whether an answer is what an OpenAPI document says: the part of JSON Schema that ours uses."""
+"""The check that an answer conforms to an OpenAPI document: the part of JSON Schema that ours uses."""
 
 import itertools
 from typing import Any
 
 
 def differences(value: Any, schema: dict[str, Any], document: dict[str, Any], place: str = "$") -> list[str]:
-    """Where and how `value` is not what `schema` says."""
+    """Yield where and how `value` differs from `schema`."""
     if "$ref" in schema:
         return differences(value, document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], document, place)
     if "enum" in schema:

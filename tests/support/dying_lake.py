@@ -1,4 +1,4 @@
-"""A feed that dies right behind one of its commits."""
+"""A feed that dies right after one of its commits."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ _COMMITS = ("append", "merge", "merge_spooled", "replace", "clear", "rebuild", "
 
 
 class Died(BaseException):
-    """Nothing that came behind it was done: as with kill -9."""
+    """The error after which nothing more is done: as with kill -9."""
 
 
 @contextmanager
 def dying_behind(count: int) -> Iterator[list[str]]:
-    """All lakes of the process: behind the `count`-th commit Died is raised. What was committed, in order."""
+    """Make all lakes of the process raise Died after the `count`-th commit. Yields what was committed, in order."""
     done: list[str] = []
 
     def mortal(name: str, commit: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 """Binlog events of every type, their packets, and a walk through the kernel in any cuts, for tests of the kernel.
 
-Everything here is plain and slow, made with `struct` and `zlib` only.
+Everything here is plain and slow, and uses only `struct` and `zlib`.
 """
 
 import struct
@@ -28,7 +28,7 @@ def raw_event(
     log_pos: int | None = None,
     length: int | None = None,
 ) -> bytes:
-    """One event that starts at `offset` of its file; `log_pos` and `length` override what is true."""
+    """Return one event that starts at `offset` of its file; `log_pos` and `length` override the true values."""
     size = HEADER.size + len(body) + (4 if checksum else 0)
     if log_pos is None:
         log_pos = 0 if offset is None else (offset + size) & 0xFFFFFFFF
@@ -44,13 +44,13 @@ def format_body(
     created: int = 1_700_000_000,
     header_length: int = 19,
 ) -> bytes:
-    """A format description's body without its CRC32. `algorithm` None: a server before checksums."""
+    """Return a format description's body without its CRC32. `algorithm` None: a server before checksums."""
     body = struct.pack("<H50sIB", 4, version.encode(), created, header_length) + lengths
     return body if algorithm is None else body + bytes([algorithm])
 
 
 def query_body(text: str | bytes, schema: bytes = b"test", status: bytes = b"", post: int = 13) -> bytes:
-    """A Query's body; `post` 11: of a server before 5.0, without status variables."""
+    """Return a Query's body; `post` 11: of a server before 5.0, without status variables."""
     data = text.encode("latin-1") if isinstance(text, str) else text
     head = struct.pack("<IIBH", 7, 0, len(schema), 0)
     if post >= 13:
@@ -59,12 +59,12 @@ def query_body(text: str | bytes, schema: bytes = b"test", status: bytes = b"", 
 
 
 def rotate_body(name: bytes, position: int = 4) -> bytes:
-    """A Rotate's body."""
+    """Return a Rotate's body."""
     return struct.pack("<Q", position) + name
 
 
 def rows_body(last: bool = True, data: bytes = b"\x01\xff\0\x01") -> bytes:
-    """A rows event's body, V1: table id 6, flags 2."""
+    """Return a rows event's body, V1: table id 6, flags 2."""
     return struct.pack("<IHH", 42, 0, int(last)) + data
 
 
@@ -89,7 +89,7 @@ class EventStream:
         return self
 
     def add(self, kind: int, body: bytes = b"", **fields: Any) -> "EventStream":
-        """Appends an event; `fields` as `raw_event`'s."""
+        """Append an event; `fields` as `raw_event`'s."""
         return self.add_raw(raw_event(kind, body, offset=self.offset, checksum=self.checksum, **fields))
 
     def query(self, text: str, **fields: Any) -> "EventStream":
@@ -101,17 +101,17 @@ class EventStream:
 
 
 def artificial_rotate(name: bytes = b"mysql-bin.000001", position: int = 4, checksum: bool = True) -> bytes:
-    """What a source sends before each file; it is stored nowhere."""
+    """Return what a source sends before each file; it is stored nowhere."""
     return raw_event(4, rotate_body(name, position), checksum=checksum, flags=0x20, timestamp=0, log_pos=0)
 
 
 def heartbeat(position: int, checksum: bool = True, name: bytes = b"mysql-bin.000001") -> bytes:
-    """A heartbeat of a source that waits at `position`."""
+    """Return a heartbeat of a source that waits at `position`."""
     return raw_event(27, name, checksum=checksum, timestamp=0, log_pos=position)
 
 
 def packets_of(payload: bytes, sequence: int) -> tuple[bytes, int]:
-    """The packets of one payload, and the sequence number behind them."""
+    """Return the packets of one payload, and the sequence number after them."""
     out = bytearray()
     at = 0
     while True:
@@ -124,7 +124,7 @@ def packets_of(payload: bytes, sequence: int) -> tuple[bytes, int]:
 
 
 def packetise(events: Iterable[bytes], prefix: bytes = b"\0", sequence: int = 1) -> bytes:
-    """The packet stream of these events."""
+    """Return the packet stream of these events."""
     out = []
     for event in events:
         data, sequence = packets_of(prefix + event, sequence)
@@ -134,7 +134,7 @@ def packetise(events: Iterable[bytes], prefix: bytes = b"\0", sequence: int = 1)
 
 @dataclass
 class Walk:
-    """What a walk through the kernel gave. Equal for equal input, whatever the cuts and the build."""
+    """The result of a walk through the kernel. It is equal for equal input, whatever the cuts and the build."""
 
     produced: bytes = b""
     status: int = 0
@@ -171,9 +171,9 @@ def walk(
     announced: bool = True,
     make_buffer: Callable[[bytes], Any] = bytearray,
 ) -> Walk:
-    """Feeds `data` as reads that end at `cuts` would, keeping what was not consumed, as the upstream does.
+    """Feed `data` as reads that end at `cuts` would, keeping what was not consumed, as the upstream does.
 
-    Stops at an error, an ERR or EOF packet. An artificial Rotate to offset 4 of another file than the first begins a file.
+    It stops at an error, an ERR or EOF packet. An artificial Rotate to offset 4 of another file than the first begins a file.
     """
     if ingest is None:
         ingest = build.ingest.Ingest(packets=packets, stamp=stamp, prefix=prefix)

@@ -1,4 +1,4 @@
-"""What the files of an export hold, read by nothing of the product: events without what their place in a file decides."""
+"""The content of an export's files, read without the product: events without the fields that their place in a file decides."""
 
 import struct
 from collections.abc import Sequence
@@ -41,14 +41,14 @@ def told(event: RawEvent, *, checksum: bool) -> Told:
 
 
 def told_events(data: bytes) -> list[tuple[int, Told]]:
-    """Offset and event, the head's without."""
+    """Return offset and event, without those of the head."""
     events = list(events_of(bytes(data)))
     checksum = has_checksums(events[0].data)
     return [(event.offset, told(event, checksum=checksum)) for event in events if event.kind not in HEADS]
 
 
 def checked_events(path: Path, *, positions: bool = True) -> list[Told]:
-    """As `told_events`, of a file in which every position and checksum must be right and no marker is left."""
+    """Return the same for a file in which every position and checksum must be right and no marker is left."""
     data = path.read_bytes()
     events = list(events_of(data, path.name))
     assert events[0].kind == FORMAT_DESCRIPTION
@@ -65,7 +65,7 @@ def checked_events(path: Path, *, positions: bool = True) -> list[Told]:
 
 
 def executed_before(path: Path) -> GtidSet | GtidList | None:
-    """What the file's head says."""
+    """Return what the file's head says."""
     events = list(events_of(path.read_bytes()))
     checksum = has_checksums(events[0].data)
     for event in events:
@@ -78,5 +78,5 @@ def executed_before(path: Path) -> GtidSet | GtidList | None:
 
 
 def binlogs(directory: Path) -> Sequence[Path]:
-    """In the order in which a shell names them."""
+    """Return the binlogs in the order in which a shell names them."""
     return sorted(directory.iterdir())

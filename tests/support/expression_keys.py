@@ -1,7 +1,7 @@
 """Values of keys over expressions, as the server itself computes and compares them.
 
-A row is put into a copy of its table that has no other key: where the key takes it for a duplicate, it has the value of a row before.
-A key over a JSON array has a value for each of its elements: these are put one by one into a table with such a key.
+A row is inserted into a copy of its table that has no other key: if the key considers it a duplicate, it has the value of an earlier
+row. A key over a JSON array has a value for each of its elements: these are inserted one by one into a table with such a key.
 """
 
 import json
@@ -20,13 +20,14 @@ _TEXTS: Final = frozenset(("char", "varchar", "tinytext", "text", "mediumtext", 
 _JSON: Final = "json"
 _TOLD: Final = _INTEGERS | _REALS | _BYTES | _TEXTS | {_JSON}
 _OF_ARRAY: Final = re.compile(r"cast\((.*) as ([^()]+(?:\([\d, ]+\))?[^()]*) array\)", re.IGNORECASE | re.DOTALL)
-"""The array, and what its elements are for the key."""
+"""The array, and the type of its elements in the key."""
 _NUMBER: Final = "number_of_value"
 
 
 @dataclass(frozen=True, slots=True)
 class ToldColumn:
-    """A column as a value of it is said in SQL. kind: "int"; charset: of texts; generated: the server computes its values."""
+    """A column whose values are written in SQL. `kind` may be "int"; `charset` is that of texts; with `generated` the server computes
+    its values."""
 
     name: str
     kind: str
@@ -35,7 +36,7 @@ class ToldColumn:
     generated: bool
 
     def literal(self, value: Value) -> str:
-        """The value in SQL."""
+        """Return the value in SQL."""
         if value is None:
             return "NULL"
         if isinstance(value, float):
@@ -50,7 +51,8 @@ class ToldColumn:
 
 @dataclass(frozen=True, slots=True)
 class ExpressionKey:
-    """A unique key one of whose parts is an expression. parts: in SQL; definition: the table's, with all that decides what is equal."""
+    """A unique key one of whose parts is an expression. `parts` are in SQL; `definition` is the table's, with all that decides
+    equality."""
 
     schema: str
     table: str
@@ -61,11 +63,12 @@ class ExpressionKey:
 
     @property
     def array(self) -> str | None:
-        """The JSON array whose elements are values of the key, in SQL; None: it has none."""
+        """The JSON array whose elements are values of the key, in SQL; None if it has none."""
         return next((found[1] for part in self.parts if (found := _OF_ARRAY.fullmatch(part))), None)
 
     def told(self) -> list[tuple[int, ToldColumn]]:
-        """The columns that a row is made of here, by number. Raises: ValueError where values that the key hangs on cannot be said."""
+        """The columns of which a row consists here, by number. Raises: ValueError if values that the key depends on cannot be
+        written."""
         found = []
         computes = any(column.generated for column in self.columns)
         for number, column in enumerate(self.columns):
@@ -82,7 +85,7 @@ class ExpressionKey:
 
 
 class ExpressionKeys:
-    """run: a statement on the server; database: for the copies of tables."""
+    """The values of such keys. `run` runs a statement on the server; `database` is for the copies of tables."""
 
     def __init__(self, run: Callable[[str], Sequence[tuple[Any, ...]]], database: str) -> None:
         self._run, self._database = run, database
@@ -91,8 +94,8 @@ class ExpressionKeys:
         self._given = 0
 
     def numbers_of(self, key: ExpressionKey, row: Row) -> tuple[int, ...]:
-        """The same for equal values of the key, of which a row has several by an array; none where NULL is in it, or the row is not
-        known."""
+        """Return the same numbers for equal values of the key, of which a row has several by an array; none if NULL is in it, or the
+        row is not known."""
         known = (key.definition, key.name, row)
         if known not in self._numbers:
             self._numbers[known] = tuple(self._ask(key, row))
@@ -152,7 +155,7 @@ class ExpressionKeys:
         return self._copies[known]
 
     def _make_values(self, key: ExpressionKey, copy: str) -> None:
-        """A table with the parts of the key as columns, and the same key over them."""
+        """Create a table with the parts of the key as columns, and the same key over them."""
         columns, parts = [], []
         for number, part in enumerate(key.parts):
             found = _OF_ARRAY.fullmatch(part)

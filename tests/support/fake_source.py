@@ -31,25 +31,25 @@ _VARIABLE: Final = re.compile(r"SELECT @@global\.(\w+)|SHOW GLOBAL VARIABLES LIK
 
 
 class _Gone(Exception):
-    """The peer closed, or the test cut the connection."""
+    """The error that the peer closed, or the test cut the connection."""
 
 
 _VARIABLES: Final = re.compile(r"SHOW GLOBAL VARIABLES WHERE Variable_name IN \((.*)\)")
 
 
 def with_crc(event: bytes) -> bytes:
-    """`event`, which ends in 4 bytes for a CRC32, with the right one."""
+    """Return `event`, which ends in 4 bytes for a CRC32, with the right one."""
     return event[:-4] + struct.pack("<I", zlib.crc32(event[:-4]))
 
 
 @dataclass
 class FakeSource:
-    """Listens on a free port of 127.0.0.1; every connection has a thread. `with` closes it.
+    """A fake source that listens on a free port of 127.0.0.1; every connection has a thread. `with` closes it.
 
-    `files`: whole binlogs by name, in order. `serve(dump)` is called for each dump request, by default it sends all that
-    `files` hold and then heartbeats. `greeting`: raw bytes instead of the greeting; `query_error`: (number, text) in
-    answer to every statement. `variables`: what it has besides those that every source has. `answers`: rows, by
-    statement. `dumps`: what was asked for, (file, offset). Attributes may be changed at any time.
+    `files` are whole binlogs by name, in order. `serve(dump)` is called for each dump request; by default it sends all that `files`
+    contain and then heartbeats. `greeting` are raw bytes instead of the greeting; `query_error` is (number, text) in answer to every
+    statement. `variables` is what it has besides those that every source has. `answers` are rows, by statement. `dumps` is what was
+    requested, (file, offset). Attributes may be changed at any time.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class FakeSource:
         self.close()
 
     def close(self) -> None:
-        """Stops listening and drops everybody."""
+        """Stop listening and drop all connections."""
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -96,13 +96,13 @@ class FakeSource:
         self.drop()
 
     def drop(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         for link in tuple(self._links):
             with contextlib.suppress(OSError):
                 link.shutdown(socket.SHUT_RDWR)
 
     def then(self, serve: "Callable[[Dump], Any]") -> None:
-        """`serve` for what is connected now (its `wait` ends) and for every dump from now on, behind what is sent already."""
+        """Use `serve` for current connections (its `wait` ends) and for every dump from now on, after what is sent already."""
 
         def all_then(dump: Dump) -> None:
             dump.head()
@@ -299,7 +299,7 @@ def _counted(text: str) -> bytes:
 
 
 class Dump:
-    """One stream that a relay asked for, at `file` and `offset`."""
+    """One stream that a relay requested, at `file` and `offset`."""
 
     def __init__(self, source: FakeSource, conversation: _Conversation, file: str, offset: int) -> None:
         self.source = source
@@ -308,31 +308,31 @@ class Dump:
         self._conversation = conversation
 
     def event(self, event: bytes) -> None:
-        """An event as a packet of the stream."""
+        """Send an event as a packet of the stream."""
         self._conversation.send(b"\0" + event)
 
     def packet(self, payload: bytes) -> None:
-        """Any packet."""
+        """Send any packet."""
         self._conversation.send(payload)
 
     def raw(self, data: bytes) -> None:
-        """Bytes as they are, packet header and all."""
+        """Send bytes as they are, including the packet header."""
         self._conversation.send_raw(data)
 
     def skip_sequence(self, count: int = 1) -> None:
-        """The next packet's number is too high by `count`."""
+        """Make the next packet's number too high by `count`."""
         self._conversation.skip_sequence(count)
 
     def error(self, number: int, text: str) -> None:
-        """An ERR packet."""
+        """Send an ERR packet."""
         self._conversation.refuse(number, text)
 
     def rotate(self, file: str, offset: int = _FIRST_EVENT) -> None:
-        """An artificial Rotate."""
+        """Send an artificial Rotate."""
         self.event(rotate_event(Position(file, offset), self.source.server_id, with_checksum=self.source.checksum))
 
     def head(self) -> None:
-        """What comes before the events: the artificial Rotate and, in the middle of a file, its format description."""
+        """Send what precedes the events: the artificial Rotate and, in the middle of a file, its format description."""
         self.rotate(self.file, self.offset)
         if self.offset > _FIRST_EVENT:
             data = self.source.files[self.file]
@@ -340,7 +340,7 @@ class Dump:
             self.event(patch_format_description(data[4 : 4 + size], mid_file=True, strip_markers=False))
 
     def rest(self) -> None:
-        """Every event from here to the end of the newest file; `file` and `offset` move on."""
+        """Send every event from here to the end of the newest file; `file` and `offset` move on."""
         while True:
             data = self.source.files[self.file]
             while self.offset + 19 <= len(data):
@@ -354,12 +354,12 @@ class Dump:
             self.rotate(self.file)
 
     def heartbeat(self) -> None:
-        """A heartbeat for this place."""
+        """Send a heartbeat for this place."""
         place = Position(self.file, self.offset)
         self.event(heartbeat_event(place, self.source.server_id, with_checksum=self.source.checksum))
 
     def wait(self) -> None:
-        """Heartbeats (unless switched off) until the relay leaves, or until `FakeSource.then` gives something else to do."""
+        """Send heartbeats (unless switched off) until the relay leaves, or until `FakeSource.then` gives a new task."""
         wake = self.source._wake
         while not wake.is_set():
             if self.source.heartbeats:
@@ -370,13 +370,13 @@ class Dump:
             self.source._next(self)
 
     def until_gone(self) -> None:
-        """Nothing more, until the relay leaves."""
+        """Send nothing more, until the relay leaves."""
         while not self._conversation.peer_gone(1.0):
             pass
 
 
 def serve_all(dump: Dump) -> None:
-    """All that the files hold, then heartbeats."""
+    """Send all that the files contain, then heartbeats."""
     dump.head()
     dump.rest()
     dump.wait()

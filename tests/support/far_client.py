@@ -1,4 +1,4 @@
-"""Logins from far away: through a proxy that holds everything back for half a round trip, in each direction."""
+"""Logins from far away: through a proxy that delays everything for half a round trip, in each direction."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, d
 
 @contextlib.contextmanager
 def far_away(port: int, round_trip_s: float) -> Iterator[int]:
-    """A port from which it is so far to `port`."""
+    """Yield a port from which `port` is that far away."""
 
     async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # Cancelled at the end: asyncio's server would tell of it.
@@ -77,9 +77,9 @@ def far_away(port: int, round_trip_s: float) -> Iterator[int]:
 
 
 def logins(port: int, count: int, round_trip_s: float, at_once: int = 4, **account: Any) -> tuple[int, float, set[str]]:
-    """How many of `count` logins are right at the first try, the longest of them in seconds, and what the others met.
+    """Return how many of `count` logins succeed at the first try, the longest of them in seconds, and the errors of the others.
 
-    account: user, password.
+    `account` is user and password.
     """
     met: set[str] = set()
 

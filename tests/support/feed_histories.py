@@ -1,4 +1,4 @@
-"""Random histories of a schema on a real server, and what its tables hold, for the feed's tables to be compared with."""
+"""Random histories of a schema on a real server, and the content of its tables, for comparison with the feed's tables."""
 
 import contextlib
 import datetime
@@ -28,7 +28,7 @@ _WIDER = {
 _WITH_DEFAULTS = (
     ("INT", "7"), ("VARCHAR(20) CHARACTER SET utf8mb4", "'grün'"), ("DECIMAL(12,3)", "1.5"), ("DOUBLE", "0.1")
 )  # fmt: skip
-# Of the fourth table: what a lake compares rows by, in files' least and largest values too.
+# The key types of the fourth table: a lake compares rows by them, also by files' minimum and maximum.
 _KEY_TYPES = (
     "DECIMAL(20,0)", "DECIMAL(38,10)", "DECIMAL(9,3)", "BIGINT UNSIGNED", "DATETIME(6)", "TIMESTAMP(6)", "DATE", "TIME(3)", "YEAR",
     "BINARY(6)", "VARBINARY(12)", "CHAR(20) CHARACTER SET latin1", "VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "DOUBLE",
@@ -39,7 +39,7 @@ _WORDS = ("", "a", "grün", "x" * 20, '{"base64": "no"}', "it's", 'q"\\', "\t|",
 
 @dataclass
 class HistoryTable:
-    """`columns`: name to type. `key`: its key columns, nothing where there is none."""
+    """A table. `columns` maps names to types. `key` has its key columns; it is empty if there is none."""
 
     name: str
     key: tuple[str, ...]
@@ -62,7 +62,7 @@ class FeedHistory:
         self._next = 1
 
     def run(self, statement: str) -> bool:
-        """One statement; whether the server took it."""
+        """Run one statement; return whether the server accepted it."""
         self.sql.append(statement)
         try:
             self._cursor.execute(statement)
@@ -72,7 +72,7 @@ class FeedHistory:
             return False
 
     def begin(self) -> None:
-        """Its schema and tables."""
+        """Create its schema and tables."""
         self.run(f"CREATE DATABASE {self.schema} CHARACTER SET utf8mb4")
         self.run(f"USE {self.schema}")
         self.run("SET time_zone = '+05:30', sql_mode = 'STRICT_TRANS_TABLES'")
@@ -80,7 +80,7 @@ class FeedHistory:
             self.create(name, key)
 
     def create(self, name: str, key: tuple[str, ...]) -> None:
-        """A table with columns of random types."""
+        """Create a table with columns of random types."""
         table = HistoryTable(name, key)
         columns = {"id": "BIGINT"}
         if key == ("k", "n"):
@@ -97,13 +97,13 @@ class FeedHistory:
             self.tables[name] = table
 
     def steps(self, count: int) -> Iterator[int]:
-        """So many steps, each some statements."""
+        """Run so many steps, each some statements."""
         for number in range(count):
             self.step()
             yield number
 
     def step(self) -> None:
-        """One transaction, or one definition."""
+        """Run one transaction, or one definition."""
         chance = self.chance
         if chance.random() < 0.08:
             self.run(f"SET binlog_row_image = {chance.choice(('FULL', 'FULL', 'MINIMAL', 'NOBLOB'))}")
@@ -123,7 +123,7 @@ class FeedHistory:
             self.run("COMMIT" if chance.random() < 0.8 else "ROLLBACK")
 
     def change(self) -> None:
-        """One statement that changes rows."""
+        """Run one statement that changes rows."""
         chance = self.chance
         if not self.tables:
             return
@@ -164,7 +164,7 @@ class FeedHistory:
             self.run(f"UPDATE `{table.name}` SET `{one}` = `{one}` + {chance.randint(1, 40)} {self.where(table)}")
 
     def row(self, table: HistoryTable, names: list[str]) -> str:
-        """Values of one row."""
+        """Return values of one row."""
         return (
             "("
             + ", ".join(
@@ -179,7 +179,7 @@ class FeedHistory:
         )
 
     def key_value(self, name: str) -> str:
-        """A value of a key."""
+        """Return a value of a key."""
         if name == "k":
             return "'" + self.chance.choice(("a", "A", "b", "ß", "x y", "日")) + "'"
         if self.chance.random() < 0.7:
@@ -188,7 +188,7 @@ class FeedHistory:
         return str(self.chance.randint(1, max(self._next, 2)))
 
     def typed_key(self, kind: str) -> str:
-        """One of some forty values of a key's type, in SQL: some differ in their last digit or byte only."""
+        """Return one of some forty values of a key's type, in SQL: some differ only in their last digit or byte."""
         n = self.chance.randint(0, 39)
         base = kind.split("(")[0].split(" ")[0]
         if base == "DECIMAL":
@@ -213,7 +213,7 @@ class FeedHistory:
         return f"'{('b', 'a', 'ü', 'c', 'd')[n % 5]}'" if base == "ENUM" else str(n % 8)
 
     def where(self, table: HistoryTable) -> str:
-        """Some rows."""
+        """Return a condition for some rows."""
         if "w" in table.columns:
             kind = table.columns["w"]
             return f"WHERE `w` IN ({', '.join(self.typed_key(kind) for _ in range(self.chance.randint(1, 8)))})"
@@ -222,7 +222,7 @@ class FeedHistory:
         return f"WHERE `{last}` BETWEEN {low} AND {low + self.chance.randint(0, 8)}"
 
     def define(self) -> None:
-        """One definition."""
+        """Run one definition."""
         chance = self.chance
         table = chance.choice(list(self.tables.values())) if self.tables else None
         if table is None:
@@ -300,7 +300,7 @@ class FeedHistory:
             self.create(table.name, table.key)
 
     def call(self, table: HistoryTable, name: str) -> None:
-        """Another name, perhaps with another column."""
+        """Rename the table, perhaps with another column."""
         if name in self.tables:
             return
         column = f"c{len(table.columns) + self.chance.randint(100, 200)}"
@@ -317,7 +317,7 @@ class FeedHistory:
                 table.columns[column] = "INT"
 
     def ghost(self, table: HistoryTable) -> None:
-        """As an online schema change does it: a table like it gets another column, its rows, and its name."""
+        """Run an online schema change: a table like it gets another column, its rows, and its name."""
         name, column = table.name, f"c{len(table.columns) + self.chance.randint(201, 300)}"
         columns = ", ".join(f"`{one}`" for one in table.columns)
         self.run(f"CREATE TABLE `_{name}_gho` LIKE `{name}`")
@@ -328,7 +328,7 @@ class FeedHistory:
         self.run(f"DROP TABLE IF EXISTS `_{name}_del`")
 
     def key(self, table: HistoryTable) -> None:
-        """The key away, or there again."""
+        """Drop the key, or add it again."""
         if table.key:
             if self.run(f"ALTER TABLE `{table.name}` DROP PRIMARY KEY"):
                 table.key = ()
@@ -338,7 +338,7 @@ class FeedHistory:
                 table.key = (column,)
 
     def value(self, kind: str) -> str:
-        """A value of a type, in SQL."""
+        """Return a value of a type, in SQL."""
         chance = self.chance
         if chance.random() < 0.15:
             return "NULL"
@@ -374,12 +374,12 @@ class FeedHistory:
         return "'" + chance.choice(_WORDS).replace("\\", "\\\\").replace("'", "''") + "'"
 
     def close(self) -> None:
-        """Ends its connection."""
+        """End its connection."""
         self._connection.close()
 
 
 def true_rows(server: Server, schema: str, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """A table as SELECT shows it: its columns' names and its rows, in terms that `lake_rows` has too, sorted."""
+    """Return a table as SELECT shows it: its columns' names and its rows, in terms that `lake_rows` has too, sorted."""
     with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
         cursor.execute("SET time_zone = '+00:00'")
         cursor.execute(
@@ -404,7 +404,7 @@ def true_rows(server: Server, schema: str, table: str) -> tuple[list[str], list[
 
 
 def document_columns(server: Server, schema: str, table: str) -> set[str]:
-    """Which of a table's columns have documents; MariaDB's JSON is a text."""
+    """Return which of a table's columns have documents; MariaDB's JSON is a text."""
     found = server.sql(
         "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE DATA_TYPE IN ('json', 'vector') "
         f"AND TABLE_SCHEMA = '{schema}' AND TABLE_NAME = '{table}'"
@@ -431,7 +431,7 @@ def _number(value: Decimal) -> int | Decimal:
 
 
 def lake_rows(table: Any, names: list[str], documents: set[str] | None = None) -> list[tuple[Any, ...]]:
-    """The same of a lake's table (Arrow)."""
+    """Return the same of a lake's table (Arrow)."""
     found = []
     for row in table.select(names).to_pylist():
         found.append(tuple(_as_shown(row[name], name in (documents or ())) for name in names))

@@ -1,4 +1,4 @@
-"""A feed of a server's binlogs in this process, and what its lake has then."""
+"""A feed of a server's binlogs in this process, and the resulting lake."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ from relay.feed.rows.feed_stop import FeedStop
 
 
 def copied_binlogs(server: Server, directory: Path) -> Path:
-    """All that the server has written, whole."""
+    """Return all that the server has written, whole."""
     server.sql("FLUSH BINARY LOGS")
     directory.mkdir(parents=True, exist_ok=True)
     for one in server.binlogs():
@@ -23,7 +23,7 @@ def copied_binlogs(server: Server, directory: Path) -> Path:
 
 
 class SmallFeed:
-    """One feed.toml, opened anew for each run as a process would."""
+    """One feed.toml, reopened for each run as a process would."""
 
     def __init__(self, directory: Path, archive: Path, schema: str, **more: Any) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -38,16 +38,16 @@ class SmallFeed:
         self.config.write_text("[feed]\n" + "\n".join(lines) + "\n")
 
     def open(self) -> FeedEngine:
-        """The engine, where the lake says that it stands."""
+        """Return the engine at the place that the lake says."""
         return open_engine(load_feed_config(self.config))
 
     def lake(self) -> Lake:
-        """Its lake, for reading."""
+        """Return its lake, for reading."""
         section = load_feed_config(self.config)
         return open_lake(section, open_connection(section))
 
     def run(self) -> FeedStop | None:
-        """Up to what is there; what stopped it."""
+        """Run up to the current end; return what stopped it."""
         engine = self.open()
         try:
             while engine.step():
@@ -60,7 +60,7 @@ class SmallFeed:
         return None
 
     def rows(self, table: str, kind: str = "current") -> list[dict[str, Any]] | None:
-        """A table's rows; None: it is not there."""
+        """Return a table's rows; None if it is not there."""
         found = self.lake().open(kind, self.schema, table)
         if found is None:
             return None
@@ -69,18 +69,18 @@ class SmallFeed:
         return sorted(rows, key=lambda one: (one.get("sequence", 0), one.get("row", 0), str(one)))
 
     def property(self, table: str, name: str) -> str | None:
-        """A property of a current table."""
+        """Return a property of a current table."""
         found = self.lake().open("current", self.schema, table)
         return None if found is None else found.properties.get(name)
 
     def version(self, table: str) -> int:
-        """The newest version of a current table."""
+        """Return the newest version of a current table."""
         found = self.lake().open("current", self.schema, table)
         assert found is not None
         return found.version
 
     def commits(self, table: str) -> int:
-        """How many commits a current table has."""
+        """Return how many commits a current table has."""
         found = self.lake().open("current", self.schema, table)
         assert found is not None
         return found.facts()["commits"]

@@ -2,8 +2,8 @@
 
     python -m tests.support.feed_run --histories 100 [--steps 80] [--seed 1] [--servers mysql56,mysql97,mariadb] [--format delta]
 
-Of each history the tables are compared at its end, and at positions in between by time travel. A feed that stops by name (a
-definition that cannot be followed) is counted, and goes on with the table left out. A history that differs is printed with its seed.
+The tables of each history are compared at its end, and at positions in between by time travel. A feed that stops by name (a definition
+that cannot be followed) is counted, and goes on with the table left out. A history that differs is printed with its seed.
 """
 
 import argparse
@@ -36,7 +36,7 @@ MARKS = 5
 
 @dataclass
 class FeedOutcome:
-    """What comparing found."""
+    """The result of a comparison."""
 
     histories: int = 0
     tables: int = 0
@@ -55,7 +55,7 @@ class FeedOutcome:
 
 
 class FeedProcess:
-    """`binlog-relay feed` of one feed.toml."""
+    """The process `binlog-relay feed` of one feed.toml."""
 
     def __init__(self, config: Path) -> None:
         self.config = config
@@ -63,7 +63,7 @@ class FeedProcess:
         self.log = config.with_suffix(".log")
 
     def start(self) -> None:
-        """Follows until it is killed."""
+        """Follow until it is killed."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "relay", "feed", "--config", str(self.config)], stderr=log, stdout=log
@@ -71,11 +71,11 @@ class FeedProcess:
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """True if it has not ended."""
         return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
-        """At any moment."""
+        """Kill it at any moment."""
         if self._process is not None:
             if self._process.poll() is None:
                 os.kill(self._process.pid, signal.SIGKILL)
@@ -83,7 +83,7 @@ class FeedProcess:
             self._process = None
 
     def once(self) -> subprocess.CompletedProcess[str]:
-        """Up to what is there."""
+        """Run up to the current end."""
         return subprocess.run(
             [sys.executable, "-m", "relay", "feed", "--config", str(self.config), "--once"],
             capture_output=True,
@@ -104,7 +104,7 @@ class FedHistory:
         self.config = directory / f"feed{seed}.toml"
         self.target = directory / f"lake{seed}"
         self.format = format
-        # Of half of them every batch is on disk, and comes to the lake in pieces.
+        # For half of them every batch is on disk, and reaches the lake in pieces.
         self.spools = seed % 2 == 1
         self.outcome = FeedOutcome(1)
         self.feed = FeedProcess(self.config)
@@ -120,11 +120,11 @@ class FedHistory:
         )
 
     def section(self) -> FeedSection:
-        """Its settings."""
+        """Return its settings."""
         return load_feed_config(self.config)
 
     def run(self, steps: int, marks: int = MARKS) -> FeedOutcome:
-        """All of it."""
+        """Run all of it."""
         self.history.begin()
         at = sorted(self.chance.sample(range(5, steps), marks)) if marks else []
         try:
@@ -149,7 +149,7 @@ class FedHistory:
         return self.outcome
 
     def mark(self) -> None:
-        """Everything so far into the lake, and what the source's tables have now."""
+        """Feed everything so far into the lake, and record the source's tables."""
         self.feed.kill()
         end = self.server.master_status()
         self.relay.wait_archived(end.file, end.position)
@@ -178,12 +178,12 @@ class FedHistory:
                 self.marks.append((name, found.version, _column_ids(found), documents, *shown))
 
     def lake(self) -> Any:
-        """Its lake."""
+        """Return its lake."""
         section = self.section()
         return open_lake(section, open_connection(section))
 
     def compare(self) -> None:
-        """Every marked table as it was then, by time travel, with what the source showed."""
+        """Compare every marked table as it was then, by time travel, with what the source showed."""
         lake = self.lake()
         for name, version, ids, documents, columns, rows in self.marks:
             table = lake.open("current", self.history.schema, name)
@@ -212,7 +212,7 @@ class FedHistory:
 
 
 def _column_ids(table: Any, version: int | None = None) -> dict[str, int]:
-    """Iceberg's numbers of the columns as they are, or of a snapshot; of Delta none."""
+    """Return Iceberg's numbers of the columns as they are, or of a snapshot; for Delta none."""
     if not isinstance(table, IcebergLakeTable):
         return {}
     of = table._table
@@ -224,7 +224,7 @@ def _column_ids(table: Any, version: int | None = None) -> dict[str, int]:
 def run_histories(
     server: Server, directory: Path, seeds: range, steps: int, format: str = "delta", marks: int = MARKS
 ) -> FeedOutcome:
-    """Histories of one server, one after the other."""
+    """Run histories of one server, one after the other."""
     total = FeedOutcome()
     relay = RelayProcess(directory / "relay", server, port=free_port())
     with relay:
@@ -241,7 +241,7 @@ def run_histories(
 
 
 def main() -> int:
-    """Runs histories; 1 where a table differed."""
+    """Run histories; return 1 if a table differed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--histories", type=int, default=10)
     parser.add_argument("--steps", type=int, default=80)

@@ -12,16 +12,16 @@ from relay.archive.storage.files import Buffer, FileLayer
 
 
 class ForgetfulDisk(FileLayer):
-    """Remembers what each file held at its last sync, and which names each directory had at its last sync.
+    """A file layer that remembers the content of each file and the names in each directory at their last sync.
 
-    `lose_power` puts the directory back: a file has its synced bytes, then of its unsynced ones a part, zeros, or none.
-    `room_bytes`: how many more bytes can be written before ENOSPC (None: no limit). `sync_error`: an errno for syncs.
+    `lose_power` restores that state: a file has its synced bytes, then a part of its unsynced ones, zeros, or none. `room_bytes` is how
+    many more bytes can be written before ENOSPC (None: no limit). `sync_error` is an errno for syncs.
     """
 
     def __init__(self) -> None:
         self.paths: dict[int, Path] = {}
         self.synced: dict[int, bytes] = {}
-        """Per inode: the bytes at its last sync."""
+        """The bytes at the last sync, by inode."""
         self.names_synced: dict[Path, dict[str, int]] = {}
         self.directory_inodes: set[int] = set()
         self.room_bytes: int | None = None
@@ -56,9 +56,9 @@ class ForgetfulDisk(FileLayer):
         self.directory_inodes |= {status.st_ino for status in found.values() if stat.S_ISDIR(status.st_mode)}
 
     def lose_power(self, directory: Path, survivor: Path, seed: int) -> None:
-        """Writes to `survivor` what a power cut would have left of `directory`; SQLite's files are not copied.
+        """Write to `survivor` what a power cut would have left of `directory`; SQLite's files are not copied.
 
-        With the directories in it, also those that were removed while nobody synced that.
+        This includes directories, also those whose removal was not synced.
         """
         chance = random.Random(seed)
         survivor.mkdir()

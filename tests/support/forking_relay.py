@@ -1,9 +1,9 @@
-"""A process that has imported the relay, and becomes it in a copy of itself whenever it is asked to.
+"""A process that has imported the relay, and becomes it in a copy of itself on request.
 
-To import the relay takes a second of processor time, and tests start it a thousand times. What a copy runs is `python -m relay`,
-from its `__main__` on, with the arguments, the environment and the outputs that were asked for; it is killed with this process.
+To import the relay takes a second of processor time, and tests start it a thousand times. A copy runs `python -m relay`, from its
+`__main__` on, with the requested arguments, environment and outputs; it is killed with this process.
 
-Run as `python -m tests.support.forking_relay DESCRIPTOR`; relay_template.py is at the other end.
+It is run as `python -m tests.support.forking_relay DESCRIPTOR`; relay_template.py is at the other end.
 """
 
 import array
@@ -27,7 +27,7 @@ from tests.support.loop_holds import REPORT_VARIABLE, watch_into
 
 REQUEST_BYTES: Final = 1 << 17
 _PR_SET_PDEATHSIG: Final = 1
-# Of the rest each copy imports what it needs, as the relay itself does.
+# Each copy imports the rest as needed, as the relay itself does.
 _IMPORTED: Final = (
     "relay.service.app",
     "relay.process.log_setup",
@@ -49,10 +49,10 @@ _IMPORTED: Final = (
 
 
 def serve(link: socket.socket) -> dict[str, Any] | None:
-    """Makes copies until the other end closes the link: None. In a copy: what it is to become."""
+    """Make copies until the other end closes the link, then return None. In a copy, return what it must become."""
     poll = select.poll()
     poll.register(link, select.POLLIN)
-    ends: dict[int, tuple[int, int]] = {}  # by the descriptor of a copy: its id, and where its end is told
+    ends: dict[int, tuple[int, int]] = {}  # By the descriptor of a copy: its id, and where its end is reported
     while True:
         for ready, _ in poll.poll():
             if ready in ends:
@@ -75,7 +75,7 @@ def serve(link: socket.socket) -> dict[str, Any] | None:
 
 
 def _received(link: socket.socket) -> tuple[bytes, list[int]]:
-    """A request, and the descriptors that came with it."""
+    """Return a request, and the descriptors that came with it."""
     descriptors = array.array("i")
     request, ancillary, _, _ = link.recvmsg(REQUEST_BYTES, socket.CMSG_LEN(3 * descriptors.itemsize))
     for _, _, data in ancillary:
@@ -85,14 +85,14 @@ def _received(link: socket.socket) -> tuple[bytes, list[int]]:
 
 def _tell_end(watched: int, copy: int, told: int) -> None:
     _, status = os.waitpid(copy, 0)
-    with contextlib.suppress(BrokenPipeError):  # nobody wants to know
+    with contextlib.suppress(BrokenPipeError):  # The report is not wanted
         os.write(told, str(os.waitstatus_to_exitcode(status)).encode())
     os.close(told)
     os.close(watched)
 
 
 def become(wanted: dict[str, Any], parent: int) -> None:
-    """Runs `python -m relay` in this process, which has nothing of its parent but what is imported."""
+    """Run `python -m relay` in this process, which shares only the imports with its parent."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit("the process that was copied has ended")
@@ -110,7 +110,7 @@ def become(wanted: dict[str, Any], parent: int) -> None:
 
 
 def main() -> None:
-    """Imports, and serves."""
+    """Import, and serve."""
     link = socket.socket(fileno=int(sys.argv[1]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     gc.disable()

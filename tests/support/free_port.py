@@ -14,9 +14,9 @@ _reserved: dict[int, socket.socket] = {}
 
 
 def free_port() -> int:
-    """A free port on 127.0.0.1 that no other process of these tests gets, also while nobody listens on it.
+    """Return a free port on 127.0.0.1 that no other process of these tests gets, also while it has no listener.
 
-    Tests run side by side, and a relay that was killed comes back to its port: another one must not be there meanwhile.
+    Tests run in parallel, and a relay that was killed comes back to its port: another one must not use it meanwhile.
     """
     own = list(_reserved)
     others = random.sample(_PORTS, 500)
@@ -35,7 +35,7 @@ def _is_free(port: int) -> bool:
 
 
 def _reserve(port: int) -> bool:
-    """Until this process ends. An abstract name, which leaves nothing behind."""
+    """Reserve it until this process ends. The name is abstract and leaves nothing."""
     if port in _reserved:
         return True
     lock = socket.socket(socket.AF_UNIX)

@@ -1,4 +1,4 @@
-"""What the fuzzers share: numbered cases from a seed, until a limit, and the command that keeps what broke."""
+"""The common part of the fuzzers: numbered cases from a seed, until a limit, and the command that keeps failing cases."""
 
 import argparse
 import itertools
@@ -21,7 +21,7 @@ def broken_cases(
     cases: int | None = None,
     seconds: float | None = None,
 ) -> Iterator[tuple[int, C, str]]:
-    """Tries cases until either limit; yields number, case and reason of each that breaks: whatever `check` raises."""
+    """Try cases until either limit; yield number, case and reason of each that fails: whatever `check` raises."""
     end = None if seconds is None else time.monotonic() + seconds
     for number in itertools.count() if cases is None else range(cases):
         if end is not None and time.monotonic() > end:
@@ -41,7 +41,7 @@ def fuzz_command(
     findings: Path,
     note: str = "",
 ) -> int:
-    """`--seconds`, `--seed`: runs `run(seed, seconds)`, saves cases that broke in `findings`; 1 if there were any."""
+    """Run `run(seed, seconds)` by `--seconds`, `--seed`, and save failing cases in `findings`; return 1 if there were any."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))

@@ -25,7 +25,7 @@ def identity(server_uuid: str | None, server_id: int, flavour: str = "mysql") ->
 
 
 def mysql_series(first: int, *insides: str, start: str = "") -> list[File]:
-    """Files from number `first` on that follow each other with these transactions; `start` was executed before them."""
+    """Return consecutive files from number `first` on with these transactions; `start` was executed before them."""
     before = GtidSet.from_text(start)
     files = []
     for number, inside in enumerate(insides, start=first):
@@ -38,7 +38,7 @@ def mysql_series(first: int, *insides: str, start: str = "") -> list[File]:
 
 
 def mariadb_series(first: int, *insides: str, start: str = "") -> list[File]:
-    """The same of MariaDB; an inside is a list of groups in their order."""
+    """Return the same of MariaDB; an inside is a list of groups in their order."""
     state = GtidList.from_text(start)
     files = []
     for number, inside in enumerate(insides, start=first):
@@ -52,7 +52,7 @@ def mariadb_series(first: int, *insides: str, start: str = "") -> list[File]:
 
 
 async def append_files(archive: Archive, files: Sequence[File]) -> None:
-    """Appends to the generation that is prepared or current."""
+    """Append to the generation that is prepared or current."""
     generation = archive.receiving
     for name, data in files:
         await generation.begin_file(name)
@@ -60,7 +60,7 @@ async def append_files(archive: Archive, files: Sequence[File]) -> None:
 
 
 async def change_source(archive: Archive, source: SourceIdentity, files: Sequence[File]) -> Generation:
-    """Another source goes on with `files`; returns its generation once the one before has ended."""
+    """Go on with `files` of another source; return its generation once the previous one has ended."""
     before = archive.current
     made = await archive.prepare(source, "source-b:3306", files[0][0])
     await append_files(archive, files)
@@ -70,7 +70,8 @@ async def change_source(archive: Archive, source: SourceIdentity, files: Sequenc
 
 
 async def two_generations(directory: Path) -> Archive:
-    """Source A with 1-6 in two files, then B from the file with 5 on, which has 7-9 and two transactions of its own."""
+    """Return an archive with source A with 1-6 in two files, then B from the file with 5 on, which has 7-9 and two transactions of its
+    own."""
     archive = await Archive.open(directory)
     archive.current.set_identity(identity(A, 1))
     await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
@@ -99,9 +100,9 @@ GAP: Final = AcceptedGap(
 
 
 async def behind_a_gap(directory: Path, archive: Archive | None = None) -> Archive:
-    """Files 1 and 2 with 1-3 and 4-6, of which the source lost file 2; generation 2 begins with its new file 2, with 4-5.
+    """Return files 1 and 2 with 1-3 and 4-6, of which the source lost file 2; generation 2 begins with its new file 2, with 4-5.
 
-    archive: one with the first two files.
+    `archive` is one with the first two files.
     """
     if archive is None:
         archive = await Archive.open(directory)

@@ -1,6 +1,7 @@
-"""What fake-gcs-server lacks of Google's XML interface, before it: plain uploads, uploads in parts, and lists that begin behind a name.
+"""A proxy that adds to fake-gcs-server the missing parts of Google's XML interface: plain uploads, uploads in parts, and lists that
+begin after a name.
 
-All else goes to it and comes from it as it is: objects, ranges, lists, removals.
+All other requests and answers pass unchanged: objects, ranges, lists, removals.
 """
 
 import http.client
@@ -12,12 +13,12 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 _SIGNED: Final = "X-Goog-Algorithm=any"
-"""So it takes a plain PUT for one with a signed URL, which it knows."""
+"""With it, the server takes a plain PUT for one with a signed URL, which it knows."""
 _CONTENTS: Final = re.compile(rb"<Contents><Key>(.*?)</Key>.*?</Contents>")
 
 
 class GoogleUploads:
-    """`with` starts and ends it. behind: the emulator's port."""
+    """A proxy that `with` starts and ends. `behind` is the emulator's port."""
 
     def __init__(self, behind: int) -> None:
         parts: dict[str, dict[int, bytes]] = {}
@@ -84,7 +85,7 @@ class GoogleUploads:
             do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve
 
             def log_message(self, *_words: object) -> None:
-                """Nothing."""
+                """Print nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.port: int = self._server.server_address[1]

@@ -16,13 +16,13 @@ from tests.support.gtid_stream import INSIDE as MARKED_INSIDE
 
 
 def mysql_binlog(before: GtidSet | None, timestamp: int = 1_700_000_000) -> BinlogBuilder:
-    """An empty one; without a Previous_gtids event if `before` is None."""
+    """Return an empty binlog; without a Previous_gtids event if `before` is None."""
     binlog = BinlogBuilder(timestamp=timestamp)
     return binlog if before is None else binlog.event(35, encode_gtid_set(before), ALONE)
 
 
 def mariadb_binlog(before: GtidList) -> BinlogBuilder:
-    """An empty one."""
+    """Return an empty binlog."""
     binlog = BinlogBuilder("mariadb", header=False)
     lengths = bytes([56, 13, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0, 228, 0, 4, 26, 8, 0, 0, 0, 8, 8, 8, 2, 0, 0])
     lengths += bytes(131) + bytes([0, 4, 19, 4]) + bytes(8)
@@ -32,7 +32,7 @@ def mariadb_binlog(before: GtidList) -> BinlogBuilder:
 
 
 def add_mysql(binlog: BinlogBuilder, gtid: MysqlGtid | None, size: int = 20, *, ended: bool = True) -> BinlogBuilder:
-    """A transaction; without a GTID event if `gtid` is None, without its last event if it is not `ended`."""
+    """Add a transaction; without a GTID event if `gtid` is None, without its last event if it is not `ended`."""
     if gtid is not None:
         key, gno = gtid.tsid.key, gtid.gno
         event = Gtid(1, UUID(bytes=key[:16]), gno, key[16:].decode(), 1, 2, 3, 3, 4, 90704, 90704)
@@ -48,7 +48,7 @@ def add_mysql(binlog: BinlogBuilder, gtid: MysqlGtid | None, size: int = 20, *, 
 
 
 def add_mariadb(binlog: BinlogBuilder, gtid: DomainGtid, size: int = 20) -> BinlogBuilder:
-    """A transaction."""
+    """Add a transaction."""
     binlog.server_id = gtid.server_id
     body = encode_mariadb_gtid(MariadbGtid(gtid.sequence_number, gtid.domain_id, 0))
     binlog.event(162, body, OPENS, flags=START)

@@ -1,4 +1,4 @@
-"""What hand-overs and backups happen under."""
+"""The load during hand-overs and backups."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -9,9 +9,10 @@ from deploy.servers import Server
 
 @contextmanager
 def write_load(source: Server, pause_s: float = 0.0) -> Iterator[Callable[[], int]]:
-    """Transactions of one row and of sixty into load_.t, and a new binlog now and then; how many transactions there were.
+    """Write transactions of one row and of sixty into load_.t, and a new binlog now and then; yield a function that returns the number
+    of transactions.
 
-    pause_s: behind each.
+    `pause_s` follows each.
     """
     done = threading.Event()
     count = 0

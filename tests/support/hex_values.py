@@ -26,7 +26,7 @@ _BYTES_OF: Final = {
     "uuid": "HEX(CAST({} AS BINARY(16)))",
     "inet6": "HEX(CAST({} AS BINARY(16)))",
     "inet4": "HEX(CAST({} AS BINARY(4)))",
-    # As numbers: below 1e-5 the two write them differently. What a FLOAT holds is more than it shows.
+    # It is written as a number: below 1e-5 the two write it differently. A FLOAT has more digits than it shows.
     "float": "{} + 0e0",
     "double": "{} + 0e0",
     "bit": "HEX({} + 0)",
@@ -35,7 +35,7 @@ _BYTES_OF: Final = {
     "set": "CONCAT({0} + 0, ' ', HEX({0}))",
 }
 _AS_TEXT: Final = ("int", "decimal", "date", "time")
-"""In these types' names: numbers that HEX() would round, and times."""
+"""These occur in types' names: numbers that HEX() would round, and times."""
 _STANDS_FOR: Final = {
     "json": "longtext",
     "uuid": "binary",
@@ -50,9 +50,8 @@ _SHOWN_CHARACTERS: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class HexTable:
-    """columns: name, type, NULL or not and character set, in words that both products have. keys: name, unique or not, column,
-    length of a prefix. rows: a text for each value, sorted.
-    """
+    """A table. `columns` are name, type, NULL or not and character set, in common words of both products. `keys` are name, unique or
+    not, column, length of a prefix. `rows` have a text for each value, sorted."""
 
     columns: tuple[tuple[str, ...], ...]
     keys: frozenset[tuple[object, ...]]
@@ -60,7 +59,8 @@ class HexTable:
 
 
 def hex_tables(server: Server, databases: Iterable[str]) -> dict[str, HexTable]:
-    """By "database.table", every table of these databases, history of system versioning and hidden columns included; no sequences."""
+    """Return every table of these databases by "database.table", including history of system versioning and hidden columns, without
+    sequences."""
     found: dict[str, HexTable] = {}
     with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
         cursor.execute("SET time_zone = '+00:00'")
@@ -109,9 +109,9 @@ def _in_common_words(column: Sequence[Any]) -> tuple[str, ...]:
 def hex_differences(
     wanted: dict[str, HexTable], held: dict[str, HexTable], *, keys_left_out: Iterable[str] = ()
 ) -> list[str]:
-    """What is not equal, a line for each table and for each column of it; empty: all is.
+    """Return the differences, a line for each table and for each column of it.
 
-    keys_left_out: "database.table.key" of those that no MySQL can have.
+    `keys_left_out` are "database.table.key" of those that no MySQL can have.
     """
     found = [f"{table} is missing" for table in sorted(wanted.keys() - held.keys())]
     found += [f"{table} is too much" for table in sorted(held.keys() - wanted.keys())]
@@ -146,7 +146,7 @@ def _first_of_both(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
 def check_equal_bytes(
     source: Server, replica: Server, databases: Sequence[str], *, keys_left_out: Iterable[str] = ()
 ) -> int:
-    """How many values were compared. Raises: AssertionError with what is not equal."""
+    """Return how many values were compared. Raises: AssertionError with the differences."""
     wanted = hex_tables(source, databases)
     found = hex_differences(wanted, hex_tables(replica, databases), keys_left_out=keys_left_out)
     assert not found, f"{replica!r} differs from {source!r}:\n" + "\n".join(found)

@@ -1,11 +1,11 @@
-"""What stands in for the archive that a stream is written to."""
+"""A substitute for the archive to which a stream is written."""
 
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.write.run import Run
 
 
 class HoldingArchive:
-    """Keeps what it is given; refuses it while `failure` is set."""
+    """An archive that keeps what it is given; it refuses it while `failure` is set."""
 
     def __init__(self) -> None:
         self.queued_bytes = 0
@@ -16,11 +16,11 @@ class HoldingArchive:
         self.position = 4
 
     def start_file(self, name: str, *, previous_cut: bool = False) -> None:
-        """A new file."""
+        """Begin a file."""
         self.position = 4
 
     def append(self, run: Run) -> None:
-        """Takes a run that follows, writes it at once."""
+        """Take the next run, and write it at once."""
         if self.failure is not None:
             raise self.failure
         assert self.position + len(run.data) == run.position
@@ -31,5 +31,5 @@ class HoldingArchive:
             run.on_written()
 
     def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
-        """Keeps a row."""
+        """Keep a row."""
         self.ledger.append((kind, offset, text))

@@ -1,4 +1,4 @@
-"""A hostile series in an archive without a relay around it: what a kill leaves is recovered, rebuilt, verified and read."""
+"""A hostile series in an archive without a relay around it: the remains of a kill are recovered, rebuilt, verified and read."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ _LEVELS = ("transactions", "rows")
 
 
 async def archive_series(series: HostileSeries, directory: Path) -> None:
-    """Archives what is taken of it, and leaves beside `directory` what a kill would: `killed`. Raises what is a fault of ours."""
+    """Archive what is accepted of it, and leave beside `directory` what a kill would: `killed`. Raises our own faults."""
     generation = await Generation.open(directory)
     intake = Intake(generation, None, packets=False, on_violation="warn")
     with contextlib.suppress(UpstreamError, ArchiveError):
@@ -49,13 +49,13 @@ async def archive_series(series: HostileSeries, directory: Path) -> None:
 
 
 def shown_gtids(generation: Generation) -> tuple[object, ...]:
-    """What replicas by GTID are decided by."""
+    """Return the state that decides on replicas by GTID."""
     view = generation.gtids.view()
     return view.flavour, view.names, str(view.executed), str(view.purged), view.unreadable_files, view.anonymous_files
 
 
 def look_at_archive(directory: Path) -> None:
-    """As `archive rebuild` and `verify` do, and as audits and the feed read it. Raises what is a fault of ours."""
+    """Run `archive rebuild` and `verify`, and read it as audits and the feed do. Raises our own faults."""
     rebuild_archive(directory)
     list(verify_archive(directory, deep=True))
     for level in _LEVELS:
@@ -65,7 +65,7 @@ def look_at_archive(directory: Path) -> None:
 
 
 def meet(series: HostileSeries, directory: Path) -> None:
-    """All of it. Raises what is a fault of ours."""
+    """Run all of it. Raises our own faults."""
     place = directory / "archive"
     asyncio.run(archive_series(series, place))
     look_at_archive(place)

@@ -1,7 +1,7 @@
-"""Series of binlogs as no honest source writes them: recorded ones of several servers, with one to three things wrong.
+"""Series of binlogs that no honest source writes: recorded ones of several servers, with one to three errors.
 
-Where a mutation is of an event, positions and checksums are right again behind it, as a hostile source would have them; where it is of
-bytes, they are as a disk or a line would leave them.
+After a mutation of an event, positions and checksums are right again, as a hostile source would have them; a mutation of bytes leaves
+them as a disk or a line would.
 """
 
 import random
@@ -24,7 +24,7 @@ _HEADER: Final = struct.Struct("<IBIIIH")
 
 @dataclass(frozen=True)
 class Family:
-    """A recorded binlog, and who wrote it."""
+    """A recorded binlog, and its server."""
 
     recorded: str
     flavour: str
@@ -49,7 +49,7 @@ FAMILIES: Final = (
 
 @dataclass(frozen=True)
 class Event:
-    """One event without its checksum. size, end: what its header says instead of what is so."""
+    """One event without its checksum. `size` and `end` are the values in its header if they differ from the truth."""
 
     type: int
     body: bytes
@@ -60,7 +60,7 @@ class Event:
     end: int | None = None
 
     def encode(self, position: int, *, checksum: bool) -> bytes:
-        """Its bytes at this offset of a file."""
+        """Return its bytes at this offset of a file."""
         length = 19 + len(self.body) + (4 if checksum or self.type == _FORMAT else 0)
         size = length if self.size is None else self.size
         end = position + length if self.end is None else self.end
@@ -80,7 +80,7 @@ class HostileSeries:
 
 @cache
 def recorded_events(family: Family) -> tuple[Event, ...]:
-    """The first events of the recorded binlog."""
+    """Return the first events of the recorded binlog."""
     data = (RECORDED / f"{family.recorded}.binlog").read_bytes()
     events: list[Event] = []
     at = FIRST_EVENT
@@ -94,7 +94,7 @@ def recorded_events(family: Family) -> tuple[Event, ...]:
 
 
 def rotate(name: bytes, position: int = FIRST_EVENT) -> Event:
-    """The last event of a file."""
+    """Return the last event of a file."""
     return Event(_ROTATE, struct.pack("<Q", position) + name)
 
 
@@ -107,7 +107,7 @@ def _place(rnd: random.Random, events: Events, least: int = 1) -> int:
 
 
 def changed_bytes(rnd: random.Random, data: bytes) -> bytes:
-    """`data` with some of its bytes changed, removed or added."""
+    """Return `data` with some of its bytes changed, removed or added."""
     changed = bytearray(data)
     for _ in range(rnd.choice((1, 1, 2, 8))):
         at, how = rnd.randrange(len(changed) + 1), rnd.randrange(6)
@@ -238,7 +238,7 @@ def _other(rnd: random.Random, events: Events) -> None:
 
 
 def _many(rnd: random.Random, events: Events) -> None:
-    """One event again and again, some hundred KiB of it: small ones cost most by their number."""
+    """Repeat one event, some hundred KiB of it: small ones cost most by their number."""
     kind = rnd.choice((_ROTATE, _HEARTBEAT, _QUERY, _FORMAT, 3, 13, 29, 33, 160, 162))
     bodies = {_ROTATE: rotate(rnd.choice(_NAMES)).body, _FORMAT: events[0].body, _HEARTBEAT: b"mysql-bin.000001"}
     made = Event(
@@ -272,7 +272,7 @@ _NAMES: Final = (
 
 
 def file_of(events: Events, *, checksum: bool) -> bytes:
-    """A binlog with these events."""
+    """Return a binlog with these events."""
     data = bytearray(MAGIC)
     for event in events:
         data += event.encode(len(data), checksum=checksum)
@@ -280,7 +280,7 @@ def file_of(events: Events, *, checksum: bool) -> bytes:
 
 
 def hostile_series(rnd: random.Random) -> HostileSeries:
-    """One to three binlogs of one family with something wrong in one to three places."""
+    """Return one to three binlogs of one family with errors in one to three places."""
     family = rnd.choice(FAMILIES)
     count = rnd.choice((1, 2, 2, 3))
     names = [f"mysql-bin.{number:06d}" for number in range(1, count + 1)]

@@ -1,7 +1,7 @@
-"""One relay that met a hostile series: killed, started again, its archive looked at by every command.
+"""One relay that met a hostile series: it is killed and restarted, and every command examines its archive.
 
-A case says how the series is taken (a source that sends it, a directory that has it), when the relay is killed, and what else the
-relay does with it. What is a fault of ours is told in sentences; none: all was served, or ended by a name that the documents have.
+A case says how the series is taken (from a source that sends it, or from a directory), when the relay is killed, and what else the
+relay does with it. Our own faults are reported in sentences; if there are none, everything was served, or ended by a documented name.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from tests.support.loop_holds import LIMIT_S, NO_HOLD, Hold
 from tests.support.relay_process import RelayError, RelayProcess
 
 DOCUMENTED: Final = frozenset({0, 1, 2, 3, 4})
-"""Exit codes of commands; `run` itself has no business to end with 0 to 2."""
+"""Exit codes of commands; `run` itself must not end with 0 to 2."""
 _OF_RUN: Final = frozenset({3, 4})
 _OURS: Final = ("a fault of binlog-relay", "Traceback", "internal error")
 _LEVELS: Final = ("events", "transactions", "statements", "rows")
@@ -31,7 +31,7 @@ _PROMPT_S: Final = 20.0
 
 @dataclass(frozen=True)
 class HostileCase:
-    """series: what the source has. alive_s: how long the relay runs each time before it is killed."""
+    """A case. `series` is what the source has; `alive_s` is how long the relay runs each time before it is killed."""
 
     series: HostileSeries
     as_directory: bool
@@ -45,27 +45,27 @@ class HostileCase:
 
 
 def hostile_case(rnd: random.Random) -> HostileCase:
-    """Any case."""
+    """Draw any case."""
     return HostileCase(
         hostile_series(rnd), rnd.random() < 0.4, rnd.choice((0.05, 0.2, 0.5)), rnd.random() < 0.4, rnd.random() < 0.15
     )
 
 
 class HostileRun:
-    """One case in a directory of its own."""
+    """One case in its own directory."""
 
     def __init__(self, case: HostileCase, directory: Path) -> None:
         self.case = case
         self.directory = directory
         self.findings: list[str] = []
-        """What is a fault of ours."""
+        """Our own faults."""
         self.endings: list[str] = []
-        """By what names the stream ended."""
+        """The names by which the stream ended."""
         self.longest_hold = NO_HOLD
-        """Of the event loop, over all starts."""
+        """The longest hold of the event loop, over all starts."""
 
     def run(self) -> list[str]:
-        """Kills and starts it again, twice, with the commands in between; `findings`."""
+        """Kill and restart it twice, with the commands in between; return `findings`."""
         with self._source() as source:
             relay = RelayProcess(self.directory, source, port=free_port(), sections=self._sections(), watch_loop=True)
             if self.case.with_view:
@@ -142,7 +142,7 @@ class HostileRun:
             self.findings.append(f"{' '.join(words)} ended with {done.returncode}: {text[-1500:]}")
 
     def _read(self, relay: RelayProcess) -> None:
-        """As the audits and the feed read it."""
+        """Read it as the audits and the feed do."""
         if not relay.archived():
             return
         for level in _LEVELS:
@@ -169,7 +169,7 @@ def _is_documented(error: Exception) -> bool:
 
 
 def run_case(case: HostileCase, directory: Path) -> tuple[list[str], list[str], Hold]:
-    """Findings, endings and the longest hold of the loop; the directory is removed where there are no findings."""
+    """Return findings, endings and the longest hold of the loop; the directory is removed if there are no findings."""
     run = HostileRun(case, directory)
     found = run.run()
     if not found:

@@ -1,4 +1,4 @@
-"""Somebody who answers in a server's place and asks for the password, in whatever way a script has."""
+"""A peer that answers in a server's place and asks for the password, in any way that a script describes."""
 
 import contextlib
 import socket
@@ -24,7 +24,7 @@ OWN_PEM: Final = OWN_KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.Su
 
 
 def greeting(plugin: str, *, tls: bool) -> bytes:
-    """Handshake v10 of a MySQL 8."""
+    """Return Handshake v10 of a MySQL 8."""
     flags = _CAPABILITIES | (_SSL if tls else 0)
     return (
         b"\x0a8.0.43\0" + struct.pack("<I", 7) + SCRAMBLE[:8] + b"\0"
@@ -33,19 +33,20 @@ def greeting(plugin: str, *, tls: bool) -> bytes:
 
 
 def switch(plugin: str, data: bytes = SCRAMBLE + b"\0") -> bytes:
-    """AuthSwitchRequest."""
+    """Return AuthSwitchRequest."""
     return b"\xfe" + plugin.encode() + b"\0" + data
 
 
 @dataclass
 class HostileServer:
-    """Greets with `plugin`, and sends one packet of `script` after each that it gets. `tls`: None offers none. `with` ends it."""
+    """A server that greets with `plugin`, and sends one packet of `script` after each that it gets. With `tls` None it offers none.
+    `with` ends it."""
 
     plugin: str = "mysql_native_password"
     script: Sequence[bytes] = ()
     tls: ssl.SSLContext | None = None
     received: list[bytes] = field(default_factory=list)
-    """All packets that came, out of TLS."""
+    """All packets that came, decrypted."""
     port: int = 0
 
     def __enter__(self) -> Self:
@@ -64,7 +65,7 @@ class HostileServer:
         self._thread.join(5)
 
     def has(self, password: str) -> bool:
-        """Whether it has the password from what it got."""
+        """Return whether it has the password from what it got."""
         wanted = password.encode()
         mask = SCRAMBLE * 40
         for data in self.received:

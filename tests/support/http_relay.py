@@ -1,4 +1,4 @@
-"""Asking a relay by HTTP."""
+"""HTTP requests to a relay."""
 
 import http.client
 import json
@@ -8,12 +8,12 @@ TOKEN: Final = "a-token-of-the-tests"
 
 
 def http_section(port: int, **more: Any) -> dict[str, dict[str, Any]]:
-    """[http] for RelayProcess."""
+    """Return [http] for RelayProcess."""
     return {"http": {"enabled": True, "port": port, "token": TOKEN, **more}}
 
 
 def get(port: int, path: str, token: str | None = TOKEN, **headers: str) -> tuple[int, bytes]:
-    """Status and body."""
+    """Return status and body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         given = {"Authorization": f"Bearer {token}", **headers} if token is not None else headers
@@ -25,14 +25,14 @@ def get(port: int, path: str, token: str | None = TOKEN, **headers: str) -> tupl
 
 
 def get_json(port: int, path: str) -> Any:
-    """An answer of the API."""
+    """Return an answer of the API."""
     status, body = get(port, f"/api/v1/{path}")
     assert status == 200, body
     return json.loads(body)
 
 
 def metric(port: int, name: str, **labels: str) -> float | None:
-    """A metric's value; of several the first that has these labels; None: there is none."""
+    """Return a metric's value; of several the first that has these labels; None if there is none."""
     wanted = [f'{key}="{value}"' for key, value in labels.items()]
     for line in get(port, "/metrics")[1].decode().splitlines():
         if line.partition(" ")[0].partition("{")[0] == f"binlog_relay_{name}" and all(one in line for one in wanted):

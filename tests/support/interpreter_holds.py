@@ -1,4 +1,4 @@
-"""How long work in a thread holds the interpreter's lock at a stretch, in processor time of the process.
+"""The time for which work in a thread holds the interpreter's lock at a stretch, in processor time of the process.
 
 A thread that runs Python gives the lock up every 5 ms; one call into C, such as a regular expression over a long text, does not, and
 all other threads wait, the event loop's, too. Processor time says the same on a busy machine.
@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import Final
 
 LIMIT_S: Final = 0.5
-"""So long at the most may a view's thread hold it over the longest statement that is read, on a slow machine: one look for the end of
-a comment of 12 MB takes 0.2 s."""
+"""A view's thread may hold it at most so long over the longest statement that is read, on a slow machine: one search for the end of a
+comment of 12 MB takes 0.2 s."""
 _TURN_S: Final = 0.0005
 
 
 def longest_hold(work: Callable[[], object]) -> float:
-    """The longest time, in seconds, that another thread waited for the lock while `work` ran in one. What it raises is raised."""
+    """Return the longest time, in seconds, that another thread waited for the lock while `work` ran in one. Errors of `work` are
+    raised."""
     begun, failed = threading.Event(), []
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""The kernel twice: as it is imported (compiled, where it was built), and from its text, uncompiled, beside it."""
+"""The kernel twice: as it is imported (compiled, if it was built), and from its text, uncompiled, beside it."""
 
 import contextlib
 import functools
@@ -18,7 +18,7 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("protocol.kernel", "protocol.columns", "protocol.views", "protocol.dependencies")
-"""All that is compiled stands in these and in the packages below them."""
+"""All compiled modules are in these and in the packages below them."""
 MODULES: Final = {
     "crc": "protocol.kernel.crc",
     "inference": "protocol.kernel.inference",
@@ -44,14 +44,14 @@ MODULES: Final = {
     "write_sets": "protocol.dependencies.write_sets",
     "group_waits": "protocol.dependencies.group_waits",
 }
-"""Name in a `KernelBuild` -> module."""
+"""This maps the name in a `KernelBuild` to the module."""
 _CIMPORT: Final = re.compile(r"^from (protocol\.\S+) cimport", re.MULTILINE)
 _INCLUDE: Final = re.compile(r'^cdef extern from "(\w+\.h)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class KernelBuild:
-    """One build's modules. Typed loosely: the uncompiled classes are other classes than the stubs describe."""
+    """The modules of one build. They are typed loosely: the uncompiled classes are other classes than the stubs describe."""
 
     name: str
     crc: Any
@@ -80,23 +80,23 @@ class KernelBuild:
 
 
 def is_extension(module: ModuleType) -> bool:
-    """Whether the module was loaded from a compiled file."""
+    """Return whether the module was loaded from a compiled file."""
     return str(module.__file__).endswith(tuple(EXTENSION_SUFFIXES))
 
 
 @functools.cache
 def imported_kernel() -> KernelBuild:
-    """The modules that an import gives."""
+    """Return the modules that an import gives."""
     return KernelBuild("compiled", **{name: importlib.import_module(module) for name, module in MODULES.items()})
 
 
 def source_of(module: str) -> Path:
-    """The text of one of `MODULES`."""
+    """Return the text of one of `MODULES`."""
     return ROOT.joinpath(*module.split(".")).with_suffix(".py")
 
 
 def modules_to_compile() -> list[str]:
-    """Every module with a .pxd beside its text, but those whose .pxd has nothing but numbers."""
+    """Return every module with a .pxd beside its text, except those whose .pxd has only numbers."""
     found = []
     for package in PACKAGES:
         for path in ROOT.joinpath(*package.split(".")).rglob("*.pxd"):
@@ -106,7 +106,7 @@ def modules_to_compile() -> list[str]:
 
 
 def sources_of(module: str) -> set[Path]:
-    """All that the compiled module was made of: its text and .pxd, and what these include, near and far."""
+    """Return all files from which the module is compiled: its text and .pxd, and what these include, directly and indirectly."""
     found: set[Path] = set()
     wanted = [source_of(module), source_of(module).with_suffix(".pxd")]
     while wanted:
@@ -125,7 +125,7 @@ def _in_packages(name: str) -> bool:
 
 
 class _SourceFinder(MetaPathFinder):
-    """Finds the modules of the kernel and the columns as text, and nothing else."""
+    """A finder of the modules of the kernel and the columns as text, and nothing else."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         source = source_of(fullname)
@@ -136,7 +136,7 @@ class _SourceFinder(MetaPathFinder):
 
 @functools.cache
 def uncompiled_kernel() -> KernelBuild:
-    """The same text run by the interpreter: modules of their own that import each other and nothing compiled."""
+    """Return the same text run by the interpreter: separate modules that import each other and nothing compiled."""
     imported_kernel()
     # The packages themselves stay, with what hangs on them: of two of a name, an import would take the wrong one.
     real = {name: module for name, module in sys.modules.items() if _in_packages(name) and not _is_package(module)}
@@ -162,7 +162,7 @@ def _is_package(module: ModuleType) -> bool:
 
 @contextlib.contextmanager
 def gtid_sets_by(build: KernelBuild) -> Iterator[None]:
-    """Meanwhile GTID sets count with this build's intervals."""
+    """Make GTID sets use this build's intervals meanwhile."""
     users = [importlib.import_module(f"protocol.gtid.{name}") for name in ("gtid_set", "codec")]
     real = [user.intervals for user in users]
     for user in users:
@@ -175,7 +175,7 @@ def gtid_sets_by(build: KernelBuild) -> Iterator[None]:
 
 
 def builds() -> list[KernelBuild]:
-    """Both, or the uncompiled one where nothing was compiled."""
+    """Return both, or the uncompiled one if nothing was compiled."""
     compiled = imported_kernel()
     return [compiled, uncompiled_kernel()] if is_extension(compiled.ingest) else [uncompiled_kernel()]
 
@@ -184,7 +184,7 @@ BUILD_NAMES: Final = ("compiled", "uncompiled")
 
 
 def build_named(name: str) -> KernelBuild:
-    """One of BUILD_NAMES; where the kernel is not compiled, a test that wants it so is skipped."""
+    """Return one of BUILD_NAMES; a test that needs a compiled kernel is skipped without one."""
     if name == "uncompiled":
         return uncompiled_kernel()
     if not is_extension(imported_kernel().ingest):

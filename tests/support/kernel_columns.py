@@ -1,4 +1,4 @@
-"""Runs a binlog's bytes through the kernel's column modules, in any cuts, and reads the buffers back, slowly and plainly."""
+"""A runner of a binlog's bytes through the kernel's column modules, in any cuts, which reads the buffers back slowly and plainly."""
 
 import itertools
 import struct
@@ -39,7 +39,7 @@ def _texts(offsets: bytes, data: bytes, count: int) -> list[str]:
 
 
 def batch_rows(batch: Any, kinds: dict[str, str]) -> list[Values]:
-    """The rows of a reader's batch; `kinds`: column to format, as the module's COLUMNS."""
+    """Return the rows of a reader's batch; `kinds` maps a column to its format, as the module's COLUMNS."""
     rows = batch.rows
     values: dict[str, list[Any]] = {}
     for name, kind in kinds.items():
@@ -69,7 +69,7 @@ def batch_rows(batch: Any, kinds: dict[str, str]) -> list[Values]:
 
 
 def value_rows(columns: Any, rows: int) -> list[list[bytes | None]]:
-    """The values of each row of a batch's ValueColumns, all columns of them."""
+    """Return the values of each row of a batch's ValueColumns, all columns of them."""
     columns.finish(rows)
     found = []
     for number in range(columns.width):
@@ -88,7 +88,7 @@ def _walk(
     take: Callable[[Any, int, Any, int, bytes], None],
     make_buffer: Callable[[bytes], Any],
 ) -> int:
-    """Feeds whole events, `take`ing the table of each feed; returns the last status."""
+    """Feed whole events, `take`ing the table of each feed; return the last status."""
     ingest = build.ingest.Ingest()
     ingest.detailed = True
     table = array("q", bytes(8 * 8 * 16))
@@ -125,7 +125,7 @@ def event_rows(
     in_use: bool = False,
     make_buffer: Callable[[bytes], Any] = bytearray,
 ) -> Columns:
-    """The events of a file's bytes, magic included. `prepare` sets filters."""
+    """Return the events of a file's bytes, magic included. `prepare` sets filters."""
     module = build.event_columns
     names = list(module.COLUMNS if wanted is None else wanted)
     columns = module.EventColumns(names, capacity)
@@ -165,7 +165,7 @@ def transaction_rows(
     count_rows: bool = True,
     make_buffer: Callable[[bytes], Any] = bytearray,
 ) -> Columns:
-    """The transactions of a file's bytes, magic included. `unpack_payload`: a whole Transaction_payload body to events."""
+    """Return the transactions of a file's bytes, magic included. `unpack_payload`: a whole Transaction_payload body to events."""
     module = build.transaction_columns
     columns = module.TransactionColumns(capacity, count_rows)
     if prepare is not None:
@@ -222,7 +222,7 @@ def statement_rows(
     unpack_payload: Callable[[bytes], bytes] | None = None,
     make_buffer: Callable[[bytes], Any] = bytearray,
 ) -> Columns:
-    """The statements, or with `maps` the Table_maps, of a file's bytes, magic included."""
+    """Return the statements, or with `maps` the Table_maps, of a file's bytes, magic included."""
     module = build.statement_columns
     columns = module.StatementColumns(list(module.COLUMNS), capacity, maps)
     if prepare is not None:
@@ -279,9 +279,8 @@ def changed_rows(
     unpack_payload: Callable[[bytes], bytes] | None = None,
     make_buffer: Callable[[bytes], Any] = bytearray,
 ) -> Columns:
-    """The changed rows of a file's bytes, magic included. `describe`: schema, table and types to a column description;
-    `unpack_payload`: a whole Transaction_payload body to events.
-    """
+    """Return the changed rows of a file's bytes, magic included. `describe`: schema, table and types to a column description;
+    `unpack_payload`: a whole Transaction_payload body to events."""
     module = build.row_columns
     names = list(module.COLUMNS if wanted is None else wanted)
     kinds = {name: module.COLUMNS[name] for name in names if name != module.VALUES}

@@ -1,4 +1,5 @@
-"""Random definitions of keys, foreign keys and collations, on real servers, and what statements say held against the answers.
+"""Random definitions of keys, foreign keys and collations, on real servers, and a comparison of what statements say with the servers'
+answers.
 
 python -m tests.support.key_histories --histories 20 [--steps 80] [--seed 1] [--servers mysql56,mysql97,mariadb,mariadb118]
 """
@@ -41,10 +42,10 @@ _HALF_DONE: Final = ("Error on rename of", "Table './")
 
 @dataclass
 class KeyHistory(DdlHistory):
-    """Definitions only: rows that cascades change are not what this is about."""
+    """A history of definitions only: rows that cascades change are not its subject."""
 
     def go_on(self, steps: int) -> Iterator[None]:
-        """Statements, one a step."""
+        """Run statements, one for each step."""
         for _ in range(steps):
             self._run(f"USE {self._random.choice(self._schemas)}")
             self._define(self._definition())
@@ -246,7 +247,7 @@ class KeyHistory(DdlHistory):
 
 
 class _Connection:
-    """A connection, asked as the relay asks."""
+    """A connection that is queried as the relay queries."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -260,9 +261,8 @@ class _Connection:
 
 
 def asked_tables(server: Server, prefix: str) -> list[Table]:
-    """The tables of schemas that begin so, as the relay is told of them. Raises: AssertionError where InnoDB's list of
-    foreign keys is another than information_schema's own.
-    """
+    """Return the tables of the schemas with this prefix, as the relay sees them. Raises: AssertionError if InnoDB's list of foreign
+    keys differs from information_schema's own."""
 
     async def ask(connection: Any) -> list[Table]:
         source = _Connection(connection)
@@ -288,19 +288,19 @@ def asked_tables(server: Server, prefix: str) -> list[Table]:
 
 @dataclass
 class KeyOutcome:
-    """What comparing found. `known`: what of the tables statements tell, and of how many they do not."""
+    """The result of a comparison. `known` says which facts of the tables statements give, and for how many they do not."""
 
     known: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
     def add(self, other: "KeyOutcome") -> None:
-        """Takes in another."""
+        """Add another result."""
         self.known.update(other.known)
         self.wrong += other.wrong
 
 
 def compare_keys(found: Table | None, asked: Table, place: str) -> KeyOutcome:
-    """Holds what statements say of a table against what the server says."""
+    """Compare what statements say of a table with what the server says."""
     outcome = KeyOutcome()
     if found is None:
         outcome.known["tables not known"] += 1
@@ -336,7 +336,7 @@ def _collations(table: Table) -> list[str]:
 
 
 def run_history(server: Server, seed: int, steps: int) -> tuple[KeyHistory, KeyOutcome]:
-    """A history, compared at every few statements."""
+    """Return a history, compared at every few statements."""
     server.sql("FLUSH BINARY LOGS")
     history = KeyHistory(server, seed)
     history.open()
@@ -362,7 +362,7 @@ def run_history(server: Server, seed: int, steps: int) -> tuple[KeyHistory, KeyO
 
 
 def main() -> int:
-    """Runs histories; 1 where something was wrong."""
+    """Run histories; return 1 if something was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--histories", type=int, default=10)
     parser.add_argument("--steps", type=int, default=80)

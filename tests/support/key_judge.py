@@ -1,7 +1,7 @@
-"""A real MySQL 9.7 that is asked what the keys of tables are, and which values of a key are equal.
+"""A real MySQL 9.7 that is asked for the keys of tables, and which values of a key are equal.
 
-It is told the definitions of a binlog one after the other, and holds no rows of it. Equal values are found by a unique index of the
-column's own collation: what the index takes for a duplicate is equal.
+It gets the definitions of a binlog one after the other, and has no rows of it. Equal values are found by a unique index of the column's
+own collation: values that the index considers duplicates are equal.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from tests.support.expression_keys import ExpressionKey, ExpressionKeys, ToldCol
 from tests.support.logged_rows import Row
 
 TableName = tuple[str, str]
-"""Schema and table."""
+"""A schema and a table."""
 BINARY: Final = "binary"
 _VALUES: Final = "equal_values"
 _OWN: Final = f"('mysql', 'sys', 'information_schema', 'performance_schema', '{_VALUES}')"
@@ -51,7 +51,7 @@ _REFERENCES: Final = f"""
 
 @dataclass(frozen=True, slots=True)
 class JudgedColumn:
-    """collation: "binary" for strings of bytes, "" for what is no string. width: of BINARY(n), else 0."""
+    """A column. `collation` is "binary" for strings of bytes, "" for what is no string. `width` is that of BINARY(n), else 0."""
 
     name: str
     is_nullable: bool
@@ -61,7 +61,7 @@ class JudgedColumn:
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """A column's number, and how many of its characters or bytes count; 0: all."""
+    """A column's number, and how many of its characters or bytes count; 0 means all."""
 
     column: int
     prefix: int
@@ -82,8 +82,8 @@ class Reference:
 
 @dataclass(slots=True)
 class JudgedTable:
-    """A table's keys. expressions: those of `uniques` that are not of columns only, and are not there. children: the foreign keys that
-    name its rows. identity: the columns that say which row it is; (): all do."""
+    """A table's keys. `expressions` are those of `uniques` that are not of columns only, and are not in it. `children` are the foreign
+    keys that name its rows. `identity` are the columns that identify a row; () means all."""
 
     name: TableName
     columns: tuple[JudgedColumn, ...]
@@ -94,7 +94,7 @@ class JudgedTable:
 
     @property
     def identity(self) -> tuple[int, ...]:
-        """Of the primary key, else of the first unique key of whole columns that cannot be NULL."""
+        """The columns of the primary key, else of the first unique key of whole columns that cannot be NULL."""
         for parts in self.uniques.values():
             if not any(part.prefix or self.columns[part.column].is_nullable for part in parts):
                 return tuple(part.column for part in parts)
@@ -102,12 +102,12 @@ class JudgedTable:
 
     @property
     def in_order(self) -> bool:
-        """Whether InnoDB takes its rows in ascending order only."""
+        """True if InnoDB accepts its rows in ascending order only."""
         return any(column.name == "FTS_DOC_ID" for column in self.columns)
 
 
 class KeyJudge:
-    """`server` is a MySQL 9.7 that nobody else uses. `with` removes what was defined."""
+    """A judge. `server` is a MySQL 9.7 for it alone. `with` removes what was defined."""
 
     def __init__(self, server: Server) -> None:
         self._connection = server.connect()
@@ -128,7 +128,7 @@ class KeyJudge:
         self._connection.close()
 
     def forget(self) -> None:
-        """Removes all that was defined, as before the first binlog. Which values are equal stays known."""
+        """Remove all that was defined, as before the first binlog. The equality of values stays known."""
         for (schema,) in self._do(
             f"SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN {_OWN}"
         ):
@@ -136,7 +136,7 @@ class KeyJudge:
         self._do(f"CREATE DATABASE IF NOT EXISTS {_VALUES}")
 
     def define(self, schema: str, statement: str) -> bool:
-        """Runs a statement if it defines tables; whether it did. Raises: pymysql.MySQLError where the judge cannot."""
+        """Run a statement if it defines tables; return whether it did. Raises: pymysql.MySQLError if the judge cannot."""
         found = _DEFINES.match(statement)
         if found is None or found[2].upper() not in _DEFINED:
             return False
@@ -151,7 +151,7 @@ class KeyJudge:
         return True
 
     def tables(self) -> dict[TableName, JudgedTable]:
-        """All tables that are defined now."""
+        """Return all tables that are defined now."""
         found: dict[TableName, JudgedTable] = {}
         told: dict[TableName, list[ToldColumn]] = {}
         for schema, table, name, kind, nullable, collation, octets, sql_type, charset, extra in self._do(_COLUMNS):
@@ -195,11 +195,12 @@ class KeyJudge:
         return found
 
     def classes_of_row(self, key: ExpressionKey, row: Row) -> tuple[int, ...]:
-        """See `ExpressionKeys.numbers_of`."""
+        """Return `ExpressionKeys.numbers_of` for the row."""
         return self._expressions.numbers_of(key, row)
 
     def class_of(self, collation: str, value: bytes, prefix: int = 0) -> int:
-        """A number that this value and those that are equal to it have; prefix: of its first characters, 0: of all."""
+        """Return a number that this value shares with those that are equal to it; `prefix` is the number of characters that count, 0
+        for all."""
         key = (collation, value, prefix)
         if key not in self._classes:
             self._classes[key] = self._ask(*key)

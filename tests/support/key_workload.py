@@ -1,6 +1,6 @@
 """Random transactions on forty tables with every kind of key, foreign key and collation, from several connections at once.
 
-What a connection says is decided by the seed and its number alone. What comes of it is not: others are in its way.
+The statements of a connection depend on the seed and its number alone. Their results do not: others interfere.
 """
 
 import contextlib
@@ -53,9 +53,9 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class KeyedTable:
-    """columns: those that statements name. keys: the rest of the definition. search: columns that rows are looked for by.
-    replaced: by REPLACE, which MySQL 9.7 does not do soundly where others name the rows: it leaves them what CASCADE should take.
-    """
+    """A table. `columns` are those that statements name; `keys` are the rest of the definition; `search` are columns by which rows are
+    found. `replaced` allows REPLACE, which MySQL 9.7 does not handle soundly if others name the rows: it leaves them what CASCADE
+    should remove."""
 
     name: str
     columns: dict[str, _Column]
@@ -65,21 +65,21 @@ class KeyedTable:
 
     @property
     def definition(self) -> str:
-        """CREATE TABLE."""
+        """Return CREATE TABLE."""
         lines = [*(f"{name} {column.type}" for name, column in self.columns.items()), *self.keys]
         return f"CREATE TABLE {self.name} ({', '.join(lines)}) ENGINE=InnoDB"
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One transaction, or a statement that is one by itself. at_error: how it ends when a statement of it fails."""
+    """One transaction, or a statement that is one by itself. `at_error` is how it ends when one of its statements fails."""
 
     statements: tuple[str, ...]
     at_error: str = "COMMIT"
 
 
 def keyed_tables(*, generated: bool = False) -> list[KeyedTable]:
-    """The forty, parents before their children. generated: with columns that MySQL 5.6 has not."""
+    """Return the forty tables, parents before their children. With `generated` they have columns that MySQL 5.6 does not have."""
     tables = [_table(f"plain_{at}", {"id": _key()}, ["PRIMARY KEY (id)"]) for at in range(3)]
     if generated:
         kept = "g INT GENERATED ALWAYS AS (id % 50 + n) STORED"
@@ -177,7 +177,7 @@ def keyed_tables(*, generated: bool = False) -> list[KeyedTable]:
 
 
 def works(seed: int, connection: int, *, generated: bool = False) -> Iterator[Work]:
-    """What a connection says, without end."""
+    """Yield the transactions of a connection, without end."""
     chance = Chance(f"{seed} {connection}")
     tables = keyed_tables(generated=generated)
     while True:
@@ -195,7 +195,7 @@ def works(seed: int, connection: int, *, generated: bool = False) -> Iterator[Wo
 
 
 class KeyWorkload:
-    """A database with the forty tables, made anew, and who writes to it."""
+    """A database with the forty tables, recreated, and its writers."""
 
     def __init__(self, server: Server, seed: int, *, generated: bool = False, database: str = DATABASE) -> None:
         self._server, self._seed, self._generated, self._database = server, seed, generated, database
@@ -213,9 +213,9 @@ class KeyWorkload:
         )
 
     def run(self, transactions: int, connections: int = CONNECTIONS) -> None:
-        """That many transactions, shared between the connections, behind those of the last call; the source logs about half of them.
+        """Run that many transactions, shared between the connections, after those of the last call; the source logs about half of them.
 
-        Raises: AssertionError for an error that is not expected.
+        Raises: AssertionError for an unexpected error.
         """
         share = [transactions // connections + (number < transactions % connections) for number in range(connections)]
         threads = [
@@ -333,7 +333,7 @@ def _definition(chance: Chance) -> str:
 
 
 def _table(name: str, columns: dict[str, _Column], keys: Sequence[str]) -> KeyedTable:
-    """With a column and a BLOB that no key has."""
+    """Return a table with a column and a BLOB that no key has."""
     more = {"n": _number(), "b0": _Column("BLOB NULL", _blob)}
     return KeyedTable(name, {**columns, **more}, keys, tuple(columns))
 

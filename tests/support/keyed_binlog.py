@@ -1,4 +1,4 @@
-"""A binlog of a MySQL 5.6 with transactions over tables with keys, made by chance: what they say is known to who asks."""
+"""A binlog of a MySQL 5.6 with random transactions over tables with keys, whose content the test knows."""
 
 import struct
 from dataclasses import dataclass, field
@@ -18,8 +18,9 @@ _TABLE_MAP, _WRITE, _UPDATE, _DELETE, _XID = 19, 30, 31, 32, 16
 
 @dataclass
 class KeyedBinlog:
-    """`data`: with the markers of an archive. `waits`: of each transaction, from 1 on, the last before it with which it shares a row;
-    of one that all wait for the one before it, and there `barriers`. begins: whether it defines the tables; else a file before did."""
+    """A binlog. `data` has the markers of an archive. `waits` gives, for each transaction from 1 on, the last one before it with which
+    it shares a row; for a barrier, which all wait for, the one before it and the `barriers`. With `begins` it defines the tables;
+    otherwise an earlier file did."""
 
     seed: int
     count: int
@@ -30,7 +31,7 @@ class KeyedBinlog:
     starts: list[int] = field(default_factory=list)
 
     def make(self) -> bytes:
-        """The binlog."""
+        """Return the binlog."""
         chance = Random(self.seed)
         if self.begins:
             self._statement("CREATE DATABASE d CHARACTER SET latin1")

@@ -1,9 +1,9 @@
-"""Changes the source of one archive after the other, and ends the process by SIGKILL at another step each time.
+"""A program that changes the source of one archive after the other, and ends the process by SIGKILL at another step each time.
 
     python -m tests.support.killed_changes DIRECTORY change|discard
 
-makes DIRECTORY/0, DIRECTORY/1, ...: the process that worked on the n-th was killed before its n-th call that changes the
-disk; the last one came to its end. Prints how many there are.
+It makes DIRECTORY/0, DIRECTORY/1, ...: the process that worked on the n-th was killed before its n-th call that changes the disk; the
+last one finished. It prints how many there are.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ SECOND_SOURCE: Final = mysql_series(2, f"{A}:5-9", f"{B}:1-2", start=f"{A}:1-4")
 
 
 class KillingDisk(SteppedDisk):
-    """Ends the process before its call number `steps_left` that would change the disk. -1: never."""
+    """A disk that ends the process before its call number `steps_left` that would change the disk (-1: never)."""
 
     steps_left = -1
 
@@ -49,7 +49,7 @@ class KillingDisk(SteppedDisk):
 
 
 async def fill(directory: Path) -> None:
-    """What the first source sent."""
+    """Archive what the first source sent."""
     archive = await Archive.open(directory)
     archive.current.set_identity(identity(A, 1))
     await append_files(archive, FIRST_SOURCE)
@@ -57,7 +57,7 @@ async def fill(directory: Path) -> None:
 
 
 async def change(directory: Path, step: int, *, discard: bool) -> None:
-    """The change, killed at this step."""
+    """Make the change, killed at this step."""
     disk = KillingDisk()
     archive = await Archive.open(directory, layer=disk)
     disk.steps_left = step
@@ -71,7 +71,7 @@ async def change(directory: Path, step: int, *, discard: bool) -> None:
 
 
 def main(directory: Path, *, discard: bool) -> int:
-    """Returns how many processes there were."""
+    """Return how many processes there were."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     filled = directory / "filled"
     asyncio.run(fill(filled))

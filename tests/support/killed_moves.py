@@ -1,9 +1,9 @@
-"""Moves between tiers, killed at random moments; behind each kill the archive is opened and compared, byte for byte.
+"""Moves between tiers, killed at random moments; after each kill the archive is opened and compared, byte for byte.
 
     python -m tests.support.killed_moves KILLS [SEED]
 
-Each process goes on with what the one before it left: a real S3 server, files packed and encrypted, moved to the bucket, the
-oldest ones purged on the way. When all is moved, the next archive begins. It fails at the first byte that is not there.
+Each process continues with what the previous one left: a real S3 server, files packed and encrypted, moved to the bucket, the oldest
+ones purged on the way. When all is moved, the next archive begins. It fails at the first missing byte.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _OPTIONS: Final = PackOptions(level=1, frame_bytes=8192)
 
 
 async def move_all(directory: Path, store: ObjectStore, *, purge_after_s: float = -1.0, told: bool = False) -> None:
-    """All moves of one process. purge_after_s: when the oldest file is purged; < 0: never. told: says when it begins."""
+    """Run all moves of one process. `purge_after_s` is when the oldest file is purged (< 0: never). `told` says when it begins."""
     archive = await Archive.open(directory)
     mover = TierMover(archive, _RULES, _OPTIONS, keys=RING, store=store, packer=ProcessPacker())
     if told:
@@ -53,7 +53,7 @@ async def move_all(directory: Path, store: ObjectStore, *, purge_after_s: float 
 
 
 async def check(directory: Path, wanted: Mapping[str, bytes], store: ObjectStore, *, ended: bool) -> Counter[str]:
-    """Opens it as the next start would. ended: no purge is open in the bucket any more. Gives the files by tier."""
+    """Open it as the next start would, and return the files by tier. With `ended` no purge is open in the bucket any more."""
     archive = await Archive.open(directory)
     names = [file.name for file in archive.current.files]
     assert names == sorted(wanted)[-len(names) :], names
@@ -65,7 +65,7 @@ async def check(directory: Path, wanted: Mapping[str, bytes], store: ObjectStore
 
 
 def run(kills: int, seed: int, directory: Path) -> Counter[str]:
-    """So many kills; how often files were found in which tier behind them."""
+    """Make so many kills, and return how often files were found in which tier after them."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     chance = random.Random(seed)
     found: Counter[str] = Counter()
@@ -97,7 +97,7 @@ def run(kills: int, seed: int, directory: Path) -> Counter[str]:
 
 
 def _killed(directory: Path, options: StoreOptions, chance: random.Random, longest_s: float) -> bool:
-    """One process; False: it came to its end before it was killed."""
+    """Run one process; return False if it finished before it was killed."""
     purge = chance.uniform(0, longest_s) if chance.random() < 0.15 else -1.0
     told = json.dumps([str(directory), asdict(options), purge])
     child = subprocess.Popen([sys.executable, "-m", __spec__.name, "child", told], stdout=subprocess.PIPE)
@@ -112,7 +112,7 @@ def _killed(directory: Path, options: StoreOptions, chance: random.Random, longe
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command."""
     if sys.argv[1] == "child":
         structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
         directory, options, purge = json.loads(sys.argv[2])

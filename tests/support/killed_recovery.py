@@ -1,11 +1,11 @@
-"""Recovers copies of one archive, and ends the process by SIGKILL at another step each time.
+"""A program that recovers copies of one archive, and ends the process by SIGKILL at another step each time.
 
     python -m tests.support.killed_recovery ARCHIVE COPIES every
     python -m tests.support.killed_recovery ARCHIVE COPIES SEED
 
-every: makes COPIES/0, COPIES/1, ...: the process that recovered the n-th was killed before its n-th call that changes a
-file or the catalog; the last one came to its end. SEED: one copy, COPIES/SEED, recovered again and again, killed at random
-steps, until one comes to its end. Prints how many processes there were.
+`every` makes COPIES/0, COPIES/1, ...: the process that recovered the n-th was killed before its n-th call that changes a file or the
+catalog; the last one finished. SEED makes one copy, COPIES/SEED, which is recovered repeatedly, killed at random steps, until one
+process finishes. It prints how many processes there were.
 """
 
 import os
@@ -36,7 +36,7 @@ def _with_steps(disk: KillingDisk, call: Callable[..., Any]) -> Callable[..., An
 
 
 def recover(directory: Path, step: int) -> None:
-    """One recovery, killed at this step."""
+    """Run one recovery, killed at this step."""
     disk = KillingDisk()
     for name in _CATALOG_CHANGES:
         setattr(Catalog, name, _with_steps(disk, getattr(Catalog, name)))
@@ -46,7 +46,7 @@ def recover(directory: Path, step: int) -> None:
 
 
 def was_killed(directory: Path, step: int) -> bool:
-    """Recovers in a process of its own; False: it came to its end. Raises: SystemExit if it failed."""
+    """Recover in a separate process; return False if it finished. Raises: SystemExit if it failed."""
     child = os.fork()
     if not child:
         try:
@@ -64,7 +64,7 @@ def was_killed(directory: Path, step: int) -> bool:
 
 
 def main(archive: Path, copies: Path, order: str) -> int:
-    """Returns how many processes there were."""
+    """Return how many processes there were."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     if order != "every":
         chance = random.Random(order)

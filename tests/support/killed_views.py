@@ -1,8 +1,8 @@
-"""Makes a view over three sources, in a process that is there to be killed.
+"""A program that builds a view over three sources, in a process that is meant to be killed.
 
     python -m tests.support.killed_views DIRECTORY
 
-DIRECTORY: an archive of `over_three_sources`. Prints a line when it begins, and ends when all is made.
+DIRECTORY is an archive of `over_three_sources`. It prints a line when it begins, and ends when all is built.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from tests.support.view_making import files_of_view, made_view, settings, until
 
 
 async def over_three_sources(directory: Path) -> None:
-    """An archive in which a source is followed by another, and that by the first one again."""
+    """Make an archive in which a source is followed by another, and that by the first one again."""
     mirror = await Archive.open(directory)
     mirror.current.set_identity(identity(A, 1))
     await append_files(mirror, mysql_series(1, f"{A}:1-300", f"{A}:301-600"))
@@ -27,7 +27,7 @@ async def over_three_sources(directory: Path) -> None:
 
 
 async def made(directory: Path) -> dict[str, dict[str, bytes]]:
-    """The binlogs of its view, once all is made: by the directories of its generations and by name."""
+    """Return the binlogs of its view, once all is built: by the directories of its generations and by name."""
     mirror = await Archive.open(directory)
     try:
         async with made_view(mirror, settings()) as view:

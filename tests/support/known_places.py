@@ -1,4 +1,4 @@
-"""A view's places, all listed: stands for the look-up by NAME.map and the archive."""
+"""A complete list of a view's places, as a substitute for the look-up by NAME.map and the archive."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
 
 
 class KnownPlaces:
-    """places: every boundary that the source and the view have in common, in order."""
+    """The list. `places` are all boundaries that the source and the view share, in order."""
 
     def __init__(self, places: Sequence[ViewPlace]) -> None:
         self._places = places

@@ -1,4 +1,4 @@
-"""JSON documents as MySQL's binlogs have them, read by the manual alone: a second opinion that knows nothing of `protocol`."""
+"""JSON documents as MySQL's binlogs contain them, read by the manual alone: a second opinion that does not use `protocol`."""
 
 import struct
 from typing import Any, Final
@@ -7,11 +7,11 @@ _OBJECTS, _ARRAYS, _LITERAL, _DOUBLE, _STRING = (0, 1), (2, 3), 4, 11, 12
 _LITERALS: Final = (None, True, False)
 _NUMBERS: Final = {5: "<h", 6: "<H", 7: "<i", 8: "<I", 9: "<q", 10: "<Q", _DOUBLE: "<d"}
 _IN_PLACE: Final = (_LITERAL, 5, 6)
-"""So are numbers of 4 bytes where offsets have as many."""
+"""Numbers of 4 bytes are in place, too, if offsets have as many."""
 
 
 def json_of(data: bytes) -> Any:
-    """What json.loads would make of it; nothing at all is null. Raises: ValueError for dates, decimals and the like in it."""
+    """Return what json.loads would return; empty data is null. Raises: ValueError for dates, decimals and the like in it."""
     return _value(data[0], data, 1) if data else None
 
 

@@ -1,6 +1,6 @@
-"""The rows of row events, read by the manual alone, in plain Python: a second opinion that knows nothing of `protocol`.
+"""The rows of row events, read by the manual alone, in plain Python: a second opinion that does not use `protocol`.
 
-A value is the bytes that the binlog has of it, a number for FLOAT and DOUBLE, None for NULL, ABSENT where the image leaves it out.
+A value is the bytes that the binlog has of it, a number for FLOAT and DOUBLE, None for NULL, ABSENT if the image leaves it out.
 """
 
 import struct
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Absent(Enum):
-    """What a MINIMAL or NOBLOB image leaves out."""
+    """The value of a column that a MINIMAL or NOBLOB image leaves out."""
 
     ABSENT = "absent"
 
@@ -29,10 +29,10 @@ _NO_FOREIGN_KEY_CHECKS: Final = 0x0002
 
 _FLOAT, _DOUBLE, _VARCHAR, _BIT, _DECIMAL, _STRING, _ENUM, _SET = 4, 5, 15, 16, 246, 254, 247, 248
 _BLOBS: Final = frozenset((242, 245, 252, 255))
-"""VECTOR, JSON, all BLOBs and TEXTs, GEOMETRY: their metadata is how many bytes the length has."""
+"""The metadata of VECTOR, JSON, all BLOBs and TEXTs and GEOMETRY is the number of bytes of the length."""
 _SIZES: Final = {1: 1, 2: 2, 9: 3, 3: 4, 8: 8, _FLOAT: 4, _DOUBLE: 8, 13: 1, 10: 3, 14: 3, 11: 3, 7: 4, 12: 8}
 _SECONDS: Final = {17: 4, 18: 5, 19: 3}
-"""TIMESTAMP, DATETIME and TIME since 5.6, without their fractions."""
+"""The bytes of TIMESTAMP, DATETIME and TIME since 5.6, without their fractions."""
 _METADATA: Final = {
     _FLOAT: 1,
     _DOUBLE: 1,
@@ -58,7 +58,7 @@ class MappedTable:
 
 
 class RowChange(NamedTuple):
-    """A row that was inserted (no before), deleted (no after) or updated. checked: foreign keys hold for it."""
+    """A row that was inserted (no before), deleted (no after) or updated. `checked` says that foreign keys hold for it."""
 
     table: MappedTable
     before: Row | None
@@ -95,7 +95,7 @@ class _Bytes:
 
 
 def read_table_map(body: bytes) -> tuple[int, MappedTable]:
-    """(table id, table) of a Table_map's body without header and checksum."""
+    """Return (table id, table) of a Table_map's body without header and checksum."""
     read = _Bytes(body)
     number = read.number(6)
     read.take(2)
@@ -110,7 +110,7 @@ def read_table_map(body: bytes) -> tuple[int, MappedTable]:
 
 
 def read_rows(kind: int, body: bytes, tables: dict[int, MappedTable]) -> Iterator[RowChange]:
-    """The changes in a row event of versions 1 and 2: type and body without header and checksum."""
+    """Yield the changes in a row event of versions 1 and 2: type and body without header and checksum."""
     read = _Bytes(body)
     table = tables[read.number(6)]
     flags = read.number(2)

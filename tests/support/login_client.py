@@ -1,4 +1,4 @@
-"""The client's half of a login, spoken to a SourceSide without any network."""
+"""The client's half of a login, with a SourceSide without any network."""
 
 import struct
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ BEFORE_PLUGINS = Capability(0x0003A685) & ~Capability.CONNECT_WITH_DB
 
 
 def packets(data: bytes) -> list[tuple[int, bytes]]:
-    """(sequence, payload) of each packet."""
+    """Return (sequence, payload) of each packet."""
     found = []
     while data:
         size = int.from_bytes(data[:3], "little")
@@ -32,9 +32,9 @@ def packets(data: bytes) -> list[tuple[int, bytes]]:
 
 @dataclass
 class LoginClient:
-    """Logs in to `side`; `run` does it all. `plugin`: the one it proposes, with the greeting's challenge if it is that.
+    """A client that logs in to `side`; `run` does it all. `plugin` is the one it proposes, with the greeting's challenge if it is that.
 
-    `asks_for_key`: it encrypts its password where there is no TLS, instead of giving up. `said` is what it was sent.
+    With `asks_for_key` it encrypts its password if there is no TLS, instead of giving up. `said` is what it was sent.
     """
 
     side: SourceSide
@@ -53,7 +53,7 @@ class LoginClient:
     _using: str = ""
 
     def run(self) -> list[Event]:
-        """The whole conversation; its events, those that ask for work left out."""
+        """Run the whole conversation and return its events, except those that ask for work."""
         self.take_greeting()
         self.log_in()
         while self._answer():
@@ -61,14 +61,14 @@ class LoginClient:
         return self.events
 
     def take_greeting(self) -> None:
-        """Reads the greeting."""
+        """Read the greeting."""
         ((self._sequence, payload),) = self._read()
         start = payload.index(b"\0") + 5
         self._scramble = payload[start : start + 8] + payload[start + 27 : start + 39]
         self._using = payload[start + 40 :].rstrip(b"\0").decode()
 
     def log_in(self) -> None:
-        """Sends the login packet."""
+        """Send the login packet."""
         data = b""
         if self.plugin == self._using or not self.capabilities & Capability.PLUGIN_AUTH:
             data = self._token(self.plugin, self._scramble)
@@ -84,7 +84,7 @@ class LoginClient:
         self.send(payload)
 
     def send(self, payload: bytes) -> None:
-        """The next packet; does what the machine asks for after it."""
+        """Send the next packet; do what the machine asks for after it."""
         pending = self.side.receive(frame_payload(payload, self._sequence + 1), self.now)
         self._sequence += 1
         while pending:
@@ -101,7 +101,7 @@ class LoginClient:
         return got
 
     def _answer(self) -> bool:
-        """Answers what was said; False when the login is over."""
+        """Answer what was received; return False when the login is over."""
         got = self._read()
         if not got:
             return False

@@ -1,6 +1,6 @@
-"""How long callbacks hold the event loop, in processor time of its thread: in this process, or of a relay under attack.
+"""The time for which callbacks hold the event loop, in processor time of its thread: in this process, or of a relay under attack.
 
-Processor time says the same on a busy machine. It leaves out what the loop waits for: a lock, a disk, the interpreter.
+Processor time is the same on a busy machine. It leaves out what the loop waits for: a lock, a disk, the interpreter.
 
 `python -m tests.support.loop_holds REPORT run --config relay.toml` is `binlog-relay run ...` that writes its holds to a file; so is
 `RelayProcess(..., watch_loop=True)`. Both run on asyncio's own loop: uvloop's callbacks cannot be watched.
@@ -28,7 +28,8 @@ _MOST_SHOWN: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """One callback. `cpu_s`: processor time of its thread. `at`: when it ended, by time.monotonic(), the same in all processes."""
+    """One callback. `cpu_s` is the processor time of its thread. `at` is when it ended, by time.monotonic(), the same in all
+    processes."""
 
     cpu_s: float
     callback: str
@@ -49,11 +50,11 @@ class LoopHolds:
 
     @property
     def longest(self) -> Hold:
-        """The longest; one of 0 s where none took 2 ms."""
+        """Return the longest; one of 0 s if none took 2 ms."""
         return max(self.found, key=lambda hold: hold.cpu_s, default=NO_HOLD)
 
     def check(self, limit_s: float = LIMIT_S) -> None:
-        """Raises: AssertionError for holds over the limit, with the longest of them."""
+        """Raise AssertionError for holds over the limit, with the longest of them."""
         over = sorted((hold for hold in self.found if hold.cpu_s > limit_s), key=lambda hold: -hold.cpu_s)
         shown = "\n".join(map(str, over[:10]))
         assert not over, f"{len(over)} callbacks held the event loop over {limit_s * 1000:.0f} ms:\n{shown}"
@@ -61,7 +62,7 @@ class LoopHolds:
 
 @contextlib.contextmanager
 def loop_watched() -> Iterator[LoopHolds]:
-    """Watches the event loops of this process inside of the block."""
+    """Watch the event loops of this process inside the block."""
     holds = LoopHolds()
     original = asyncio.events.Handle._run
     _watch(holds.found.append)
@@ -72,7 +73,7 @@ def loop_watched() -> Iterator[LoopHolds]:
 
 
 def watch_into(report: Path) -> None:
-    """Writes the holds of this process to a file, one line each, from now on. Its loop is asyncio's own."""
+    """Write the holds of this process to a file, one line each, from now on. Its loop is asyncio's own."""
     sys.modules["uvloop"] = None  # type: ignore[assignment]
     file = os.open(report, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
@@ -83,7 +84,7 @@ def watch_into(report: Path) -> None:
 
 
 def read_report(report: Path, since: float = 0.0) -> LoopHolds:
-    """The holds in a file that ended after `since`."""
+    """Return the holds in a file that ended after `since`."""
     lines = report.read_text(encoding="utf-8").splitlines() if report.exists() else []
     holds = (Hold(**json.loads(line)) for line in lines)
     return LoopHolds([hold for hold in holds if hold.at >= since])
@@ -104,7 +105,7 @@ def _watch(tell: Callable[[Hold], object]) -> None:
 
 
 def _described(handle: asyncio.Handle) -> str:
-    """What it was: a task by its coroutine, which is at its next place by now, all others as asyncio shows them."""
+    """Return what it was: a task by its coroutine, which is at its next place by now, all others as asyncio shows them."""
     callback: Any = handle._callback  # type: ignore[attr-defined]
     task = getattr(callback, "__self__", None)
     if isinstance(task, asyncio.Task):
@@ -113,7 +114,7 @@ def _described(handle: asyncio.Handle) -> str:
 
 
 def main() -> None:
-    """A relay that is watched."""
+    """Run a relay that is watched."""
     watch_into(Path(sys.argv[1]))
     sys.argv = ["relay", *sys.argv[2:]]
     runpy.run_module("relay", run_name="__main__", alter_sys=True)

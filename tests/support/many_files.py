@@ -1,4 +1,4 @@
-"""An archive of very many tiny files, made without receiving each: a real newest file, and before it copies of one."""
+"""An archive of very many tiny files, made without receiving each: a real newest file, and copies of one before it."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from tests.support.gtid_binlog import add_mysql, mysql_binlog
 
 
 def fill_with_many(directory: Path, count: int) -> None:
-    """`count` files with a transaction each, all but the newest sealed and with their digests."""
+    """Make `count` files with a transaction each, all but the newest sealed and with their digests."""
     name, data = mysql_series(count, f"{A}:{count}", start=f"{A}:1-{count - 1}")[0]
     asyncio.run(fill(directory, (name, data)))
     one = mysql_binlog(GtidSet())

@@ -16,7 +16,7 @@ from tests.support.gtid_binlog import add_mysql, mysql_binlog
 
 
 def fill_many_with_view(archive: Path, settings: ViewSettings, count: int, transactions: int = 3) -> list[int]:
-    """Returns the offsets behind a file's head and each of its transactions, which are those of all files."""
+    """Return the offsets after a file's head and each of its transactions, which are those of all files."""
     view = view_directory(archive, settings.name)
     view.mkdir(parents=True)
     binlog = mysql_binlog(None)

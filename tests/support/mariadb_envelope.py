@@ -1,7 +1,7 @@
-"""A MariaDB's binlogs in MySQL's envelope and nothing else translated: what a replica makes of the source's rows and statements
-without a view's rules. For tests that show why there is a rule.
+"""A MariaDB's binlogs in MySQL's envelope and nothing else translated: a replica gets the source's rows and statements without a view's
+rules. It is for tests that show why there is a rule.
 
-Read and written by the events' lengths alone, so that nothing of the product has a say in it. Files are written whole, in memory.
+Binlogs are read and written by the events' lengths alone, without the product. Files are written whole, in memory.
 """
 
 import struct
@@ -27,7 +27,7 @@ _POST_HEADERS: Final = bytes.fromhex(
 
 
 def domain_uuid(base: UUID, domain: int) -> UUID:
-    """The uuid of a domain's transactions."""
+    """Return the uuid of a domain's transactions."""
     return uuid5(base, f"mariadb {domain}")
 
 
@@ -38,7 +38,7 @@ class _File:
         self.data = bytearray(MAGIC)
 
     def put(self, like: RawEvent, kind: int, flags: int, body: bytes) -> None:
-        """An event with this one's time and server_id."""
+        """Append an event with this one's time and server_id."""
         timestamp, server_id = struct.unpack_from("<IxI", like.data)
         size = HEADER_BYTES + len(body) + CRC_BYTES
         event = struct.pack("<IBIIIH", timestamp, kind, server_id, size, len(self.data) + size, flags) + body
@@ -46,8 +46,8 @@ class _File:
 
 
 def write_envelopes(binlogs: Sequence[Path], directory: Path, as_is: Mapping[str, int] | None = None) -> str:
-    """A file for each of these, of the same name; the GTIDs of them all. Events have checksums, none is compressed. as_is: by the
-    file's name a kind of event that stays in it as it is."""
+    """Write a file for each of these, of the same name, and return the GTIDs of them all. Events have checksums, none is compressed.
+    `as_is` maps a file's name to a type of event that stays unchanged in it."""
     directory.mkdir(exist_ok=True)
     seen: dict[UUID, list[int]] = {}
     for path in binlogs:
@@ -127,7 +127,7 @@ def _previous_gtids(seen: dict[UUID, list[int]]) -> bytes:
 
 
 def _gtid(event: RawEvent, uuid: UUID, gno: int, number: int, size: int) -> bytes:
-    """One that waits for the one before it."""
+    """Return the body of a GTID event that waits for the one before it."""
     (timestamp,) = struct.unpack_from("<I", event.data)
     first = b"\x01" + uuid.bytes + struct.pack("<QBQQ", gno, 2, number - 1, number)
     first += (timestamp * 1_000_000).to_bytes(7, "little")

@@ -1,6 +1,6 @@
 """SIGKILL of a relay with a view of a MariaDB, and of the view's replicas, under load of many sessions and types of columns.
 
-The connections of the replicas are cut besides, after so many bytes: inside transactions, as the replicas say.
+The connections of the replicas are also cut, after so many bytes: inside transactions, as the replicas report.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ DATABASES = ("steady", *(f"session{number}" for number in range(SESSIONS)))
 _MOST_CUTS: Final = 40
 _MOST_BYTES: Final = 60_000
 _GIVEN_UP_S: Final = 2.0
-"""So long nothing may be sent, or the replica be away."""
+"""The maximum time without data, or for which a replica may be disconnected."""
 _CUT_INSIDE_XA: Final = "XAER_RMFAIL"
 _QUEUEING: Final = "SELECT QUEUEING_TRANSACTION FROM performance_schema.replication_connection_status"
 
 
 class MariadbKillRun(ViewKillRun):
-    """As `ViewKillRun`, with a MariaDB 10.11, and tables of InnoDB alone: a MySQL keeps no others in step with its GTIDs."""
+    """A `ViewKillRun` with a MariaDB 10.11, and tables of InnoDB alone: a MySQL keeps no others in step with its GTIDs."""
 
     SOURCE = "mariadb"
     # The steady writer makes statements, over tables that its CREATE TABLE IF NOT EXISTS may have found there.
@@ -36,7 +36,7 @@ class MariadbKillRun(ViewKillRun):
 
     def __enter__(self) -> Self:
         self.cut_inside = 0
-        """How often a replica was cut off inside a transaction."""
+        """How often a replica was disconnected inside a transaction."""
         self._proxies: dict[int, CuttingProxy] = {}
         self._proxies_end = contextlib.ExitStack()
         try:
@@ -60,7 +60,7 @@ class MariadbKillRun(ViewKillRun):
         return {self._kill_relay: 2, self._kill_replica: 1, self._cut_replica: 2}
 
     def _cut_replica(self) -> None:
-        """Until it had received a part of a transaction when it was cut off."""
+        """Cut the replica off until it had received a part of a transaction at the cut."""
         replica = self._random.choice(self.replicas)
         proxy = self._proxies[id(replica)]
         for _ in range(_MOST_CUTS):
@@ -74,8 +74,8 @@ class MariadbKillRun(ViewKillRun):
                 return
 
     def _take_up(self, replica: Server) -> None:
-        """A MySQL that was cut off inside an XA transaction rolls back the part that it has, in words that it refuses itself (1399),
-        and stops. It goes on where it was when it has forgotten that part, as its GTIDs say."""
+        """Restart a MySQL that was cut off inside an XA transaction: it rolls back its part in a form that it refuses itself (1399),
+        and stops. It continues where it was when it has dropped that part, as its GTIDs say."""
         self._say(f"a replica stopped inside an XA transaction: {replica.replica_status()['sql_error'][:200]}")
         replica.execute_many(["STOP REPLICA", "RESET REPLICA", "START REPLICA"])
 
@@ -104,7 +104,7 @@ class Mariadb118KillRun(MariadbKillRun):
 
 
 class ManySessions:
-    """Threads that write at random, each into a database of its own, until this is left. Raises there what they met."""
+    """Threads that write at random, each into its own database, until this is left. It raises their errors."""
 
     def __init__(self, source: Server, seed: int) -> None:
         self._ending = threading.Event()

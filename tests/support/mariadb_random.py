@@ -1,4 +1,4 @@
-"""Work for a MariaDB that nobody thought of, by a seed: what `random_workload` does, with MariaDB's own types and definitions."""
+"""Random work for a MariaDB, by a seed: that of `random_workload`, with MariaDB's own types and definitions."""
 
 import contextlib
 import random
@@ -17,7 +17,7 @@ _Writer = Callable[[random.Random], str]
 
 
 def _spelled(letters: str, most: int) -> _Writer:
-    """Text of these letters that is the same whatever the connection's character set is."""
+    """Return a writer of text of these letters that is the same whatever the connection's character set is."""
 
     def write(chance: random.Random) -> str:
         text = "".join(chance.choices(letters, k=chance.randrange(most)))
@@ -38,7 +38,7 @@ def _shape(chance: random.Random) -> str:
 
 
 def _place_on_earth(chance: random.Random) -> str:
-    """As a statement a MySQL takes its first number for the latitude."""
+    """Return a point; in a statement a MySQL takes its first number for the latitude."""
     return f"ST_GeomFromText('POINT({chance.uniform(-180, 180)} {chance.uniform(-90, 90)})', 4326)"
 
 
@@ -83,7 +83,7 @@ _IN_ROWS_OF_11_8: Final[dict[str, _Writer]] = {"VECTOR(4)": _vector}
 
 
 def types_of(server: Server, binlog_format: str) -> dict[str, _Writer]:
-    """The types of columns that a view keeps in this format. What a replica has in other columns passes in rows alone."""
+    """Return the types of columns that a view keeps in this format. Columns whose type differs on the replica pass in rows alone."""
     found = dict(_EVERYWHERE)
     if binlog_format == "ROW":
         found |= _IN_ROWS
@@ -93,7 +93,7 @@ def types_of(server: Server, binlog_format: str) -> dict[str, _Writer]:
 
 
 class MariadbRandomWorkload(RandomWorkload):
-    """Besides: definitions that only MariaDB understands, row images, sequences, ALTER in two phases."""
+    """The workload with, in addition, definitions that only MariaDB understands, row images, sequences, and ALTER in two phases."""
 
     def __init__(
         self, server: Server, seed: int, *, binlog_format: str, database: str, engines: Sequence[str] = ()
@@ -123,13 +123,13 @@ class MariadbRandomWorkload(RandomWorkload):
         ]
 
     def _create_select(self) -> None:
-        """In tables with transactions: in others, in ROW format, no MySQL makes table and rows in one (a named stop)."""
+        """Create tables with transactions: for others, in ROW format, no MySQL makes table and rows in one (a named stop)."""
         engines, self._engines = self._engines, ("InnoDB",)
         super()._create_select()
         self._engines = engines
 
     def _change_in_xa(self, table: Any) -> str:
-        """One that changes something: a MySQL refuses a prepared transaction without changes, which MariaDB logs."""
+        """Return a statement that changes something: a MySQL refuses a prepared transaction without changes, which MariaDB logs."""
         return self._insert(table)
 
     def _replaced_table(self) -> None:
@@ -165,7 +165,7 @@ class MariadbRandomWorkload(RandomWorkload):
         self._do(f"INSERT INTO by_s{number} (n) VALUES (1), (2), (3)")
 
     def _change(self, table: Any) -> str:
-        """REPLACE with whole rows, as with others a MariaDB's own replicas differ from it (a named stop)."""
+        """Return REPLACE with whole rows only, as with others a MariaDB's own replicas differ from it (a named stop)."""
         text = super()._change(table)
         if text.startswith("REPLACE"):
             self._do("SET @image = @@binlog_row_image, binlog_row_image = FULL")
@@ -179,7 +179,7 @@ class MariadbRandomWorkload(RandomWorkload):
 
 
 def at_once(server: Server, seed: int, formats: Sequence[str], steps: int, *, sessions: int = 6) -> list[str]:
-    """Sessions that work at the same time, each in a database of its own and all on the rows of one table; the databases."""
+    """Run sessions that work at the same time, each in its own database and all on the rows of one table; return the databases."""
     server.execute_many(
         [
             f"CREATE DATABASE {TOGETHER}",
@@ -213,7 +213,7 @@ def at_once(server: Server, seed: int, formats: Sequence[str], steps: int, *, se
 
 
 def _change_shared_rows(server: Server, seed: int) -> None:
-    """What a row holds depends on the order of all changes."""
+    """Change rows whose content depends on the order of all changes."""
     chance = random.Random(seed)
     with contextlib.closing(server.connect(TOGETHER)) as connection, connection.cursor() as cursor:
         for _ in range(20):

@@ -1,4 +1,4 @@
-"""Random work of MariaDB sources through views for MySQL 9.7: are the replica's bytes the source's?
+"""Random work of MariaDB sources through views for MySQL 9.7, which must give the replica the source's bytes.
 
     python -m tests.support.mariadb_run [--seeds 10] [--transactions 500] [--seed 1000] [--source mariadb ...] [--format ROW ...]
                                           [--metadata FULL ...]
@@ -6,8 +6,7 @@
 Each seed: a MariaDB, a relay with a view, a MySQL 9.7 with its defaults that follows while the work goes on, by auto-position and TLS,
 applied by four workers. First the work of `mariadb_workload`, then six sessions write at once, each of them that many steps
 (transactions, mostly) over all types of columns, character sets and definitions that pass. Then each value is compared by its bytes,
-column by column, and the GTIDs.
-Exit status 0: equal every time; 1: not so, with the seed, source and format that show it.
+column by column, and the GTIDs. Exit status 0 means equal every time, 1 a difference, with the seed, source and format that show it.
 """
 
 import argparse
@@ -27,11 +26,11 @@ from tests.support.mariadb_workload import mariadb_workload
 from tests.support.workload import FORMATS
 
 METADATA: Final = ("NO_LOG", "MINIMAL", "FULL")
-"""What a MariaDB writes of its tables' columns; the first one unless it is told otherwise."""
+"""The metadata that a MariaDB writes about its tables' columns; the first one is the default."""
 
 
 def one_seed(name: str, binlog_format: str, metadata: str, seed: int, transactions: int, scratch: Path) -> int:
-    """How many values were compared. Raises: AssertionError and the like, with what was not kept."""
+    """Return how many values were compared. Raises: AssertionError and the like, with what was not kept."""
     with contextlib.ExitStack() as stack:
 
         def servers(name: str) -> Server:
@@ -46,7 +45,7 @@ def one_seed(name: str, binlog_format: str, metadata: str, seed: int, transactio
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--transactions", type=int, default=500, help="of each of the six sessions")

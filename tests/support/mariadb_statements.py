@@ -1,4 +1,4 @@
-"""Statements of a MariaDB for tests of their translation: a context, names of collations, tables that are known."""
+"""Parts for tests of the translation of MariaDB's statements: a context, names of collations, known tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,11 +18,12 @@ _UTF8MB4 = 45
 
 @dataclass
 class FewCollations:
-    """uca1400_ai_ci becomes 0900_ai_ci of utf8mb4, unicode_520_ci of others; `uca1400`: whether it is the default of Unicode's sets."""
+    """A few collations: uca1400_ai_ci becomes 0900_ai_ci of utf8mb4, unicode_520_ci of others; `uca1400` says whether it is the default
+    of Unicode's sets."""
 
     uca1400: bool = False
     others: tuple[int, ...] = ()
-    """Numbers of collations by which MySQL compares otherwise; so it does by those that are called nopad."""
+    """The numbers of collations by which MySQL compares differently; it does so by those that are called nopad."""
 
     def name_of(self, mariadb_name: str) -> str:
         charset = mariadb_name.partition("_")[0]
@@ -46,7 +47,7 @@ class FewCollations:
 
 
 def told(*statements: str) -> TablesAtSource:
-    """What is known after these definitions in the schema `shop`; nothing differs on the replicas of tables that are not known."""
+    """Return what is known after these definitions in the schema `shop`; nothing differs on the replicas of unknown tables."""
     state = TablesAtSource(plain=("*",))
     state.note_charset("shop", ("utf8mb4", "utf8mb4_general_ci"))
     for text in statements:
@@ -55,7 +56,7 @@ def told(*statements: str) -> TablesAtSource:
 
 
 def context_of(version: str = MARIADB_10, **settings: object) -> StatementContext:
-    """As a client in utf8mb4 in the schema `shop` has it; `settings`: of StatementContext."""
+    """Return the context of a client in utf8mb4 in the schema `shop`; `settings` are those of StatementContext."""
     made: dict[str, object] = {
         "schema": b"shop",
         "sql_mode": 0,
@@ -70,21 +71,21 @@ def context_of(version: str = MARIADB_10, **settings: object) -> StatementContex
 def translated(
     text: str, known: TablesAtSource | None = None, version: str = MARIADB_10, **settings: object
 ) -> list[str]:
-    """The texts that a statement becomes."""
+    """Return the texts that a statement becomes."""
     return [one.decode() for one in translation_of(text, known, version, **settings).texts]
 
 
 def translation_of(
     text: str, known: TablesAtSource | None = None, version: str = MARIADB_10, **settings: object
 ) -> StatementTranslation:
-    """The translation of a statement."""
+    """Return the translation of a statement."""
     return translate_statement(text.encode(), context_of(version, **settings), told() if known is None else known)
 
 
 def stop_of(
     text: str, known: TablesAtSource | None = None, version: str = MARIADB_10, **settings: object
 ) -> StopReason:
-    """Why a statement cannot be translated."""
+    """Return why a statement cannot be translated."""
     try:
         made = translation_of(text, known, version, **settings)
     except Untranslatable as error:

@@ -18,19 +18,19 @@ DELETE_V1: Final = 25
 
 
 def varchar(most: int) -> MapColumn:
-    """VARCHAR of so many bytes."""
+    """Return VARCHAR of so many bytes."""
     return MapColumn(15, struct.pack("<H", most))
 
 
 def text(prefix: int = 2) -> MapColumn:
-    """TEXT or BLOB whose length has so many bytes."""
+    """Return TEXT or BLOB whose length has so many bytes."""
     return MapColumn(252, bytes((prefix,)))
 
 
 def source_map(
     *columns: MapColumn, name: str = "t", optional: bytes = b"", nullable: bytes | None = None, table_id: int = TABLE_ID
 ) -> bytes:
-    """The body of a Table_map of d.`name`."""
+    """Return the body of a Table_map of d.`name`."""
     return b"".join((
         table_id.to_bytes(6, "little"), b"\x01\x00",
         lenenc_bytes(b"d"), b"\0", lenenc_bytes(name.encode()), b"\0",
@@ -42,33 +42,33 @@ def source_map(
 
 
 def all_columns(count: int) -> bytes:
-    """The bits of an image that has every column."""
+    """Return the bits of an image that has every column."""
     return ((1 << count) - 1).to_bytes((count + 7) // 8, "little")
 
 
 def source_rows(count: int, *images: bytes, present: Sequence[bytes] | None = None) -> bytes:
-    """The body of a row event of version 1 of a table with `count` columns; an image begins with its NULL bits."""
+    """Return the body of a row event of version 1 of a table with `count` columns; an image begins with its NULL bits."""
     bits = [all_columns(count)] if present is None else present
     return TABLE_ID.to_bytes(6, "little") + b"\x01\x00" + lenenc_int(count) + b"".join((*bits, *images))
 
 
 def optional_field(kind: int, value: bytes) -> bytes:
-    """One field of the optional metadata."""
+    """Return one field of the optional metadata."""
     return bytes((kind,)) + lenenc_bytes(value)
 
 
 def names_field(*names: str) -> bytes:
-    """The names of all columns (binlog_row_metadata = FULL)."""
+    """Return the names of all columns (binlog_row_metadata = FULL)."""
     return optional_field(4, b"".join(lenenc_bytes(name.encode()) for name in names))
 
 
 def known_tables(collation_of: Callable[[int], int] = lambda collation: collation, **settings: Any) -> MariadbTables:
-    """That know nothing yet."""
+    """Return tables of which nothing is known yet."""
     return MariadbTables(collation_of, **settings)
 
 
 def stop_reason(act: Callable[[], object]) -> StopReason:
-    """Why a view stops there."""
+    """Return why a view stops there."""
     try:
         act()
     except Untranslatable as stopped:

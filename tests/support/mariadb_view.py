@@ -1,4 +1,4 @@
-"""A real MariaDB, a relay with a view of it, and real MySQL 9.7 behind that view."""
+"""A real MariaDB, a relay with a view of it, and real MySQL 9.7 replicas of that view."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -24,16 +24,15 @@ def mariadb_chain(
     sections: dict[str, dict[str, Any]] | None = None,
     **keys: Any,
 ) -> ViewChain:
-    """A chain with one view of a MariaDB; `keys`: of its [[view]] besides."""
+    """Return a chain with one view of a MariaDB; `keys` are added to its [[view]]."""
     return ViewChain(servers, name, directory, options=options, views=[view_keys(**keys)], sections=sections)
 
 
 def check_mariadb_replica(
     chain: ViewChain, replica: Server, databases: Sequence[str], keys_left_out: Iterable[str] = KEYS_LEFT_OUT
 ) -> int:
-    """Waits until the replica has the whole view; the bytes of its tables are the source's, its GTIDs the view's, and none of a
-    domain is missing. Returns how many values were compared.
-    """
+    """Wait until the replica has the whole view; the bytes of its tables must be the source's, its GTIDs the view's, without gaps in a
+    domain. Returns how many values were compared."""
     chain.wait_viewed()
     wait_executed(replica, chain.gtids_of_view(), chain.relay)
     compared = check_equal_bytes(chain.source, replica, databases, keys_left_out=keys_left_out)
@@ -47,7 +46,7 @@ def check_mariadb_replica(
 
 
 def last_of_domains(source: Server) -> dict[int, int]:
-    """By domain: the newest number in the source's binlogs."""
+    """Return the newest number in the source's binlogs by domain."""
     found: dict[int, int] = {}
     for gtid in str(source.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0]).split(","):
         domain, _server, number = gtid.split("-")

@@ -1,6 +1,6 @@
 """Work for a MariaDB that a view for a new MySQL keeps: every type of column, character set, and definition that passes.
 
-Each part says in which formats it has the same result on a MySQL; where a replica's column is another type than the source's (a UUID is
+Each part says in which formats it has the same result on a MySQL; if a replica's column has another type than the source's (a UUID is
 BINARY(16) there), rows pass and statements do not.
 """
 
@@ -22,7 +22,7 @@ KEYS_LEFT_OUT: Final = tuple(f"{DATABASE}.hashed.{key}" for key in ("by_b", "by_
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Statements of one connection. formats: binlog formats; since: the first MariaDB that has it, as (11, 8)."""
+    """Statements of one connection. `formats` are binlog formats; `since` is the first MariaDB that has it, as (11, 8)."""
 
     name: str
     statements: Sequence[str]
@@ -35,7 +35,7 @@ def _values(table: str, *rows: str) -> list[str]:
 
 
 def _changed(table: str, column: str) -> list[str]:
-    """An update and a delete of rows of a table with a key `id`."""
+    """Return an update and a delete of rows of a table with a key `id`."""
     return [f"UPDATE {table} SET {column} = NULL WHERE id = 1", f"DELETE FROM {table} WHERE id = 2"]
 
 
@@ -135,7 +135,7 @@ _SHAPES: Final = (
     "UPDATE shapes SET a = NULL, t = 'Ж' WHERE id = 1",
 )
 _PLACES: Final = (
-    # As a statement a MySQL takes the first number for the latitude.
+    # In a statement a MySQL takes the first number for the latitude.
     "CREATE TABLE places (id INT PRIMARY KEY, a POINT, b GEOMETRY)",
     "INSERT INTO places VALUES (1, ST_GeomFromText('POINT(1 2)', 4326), ST_GeomFromText('LINESTRING(200 100,0 0)', 4326))",
     "INSERT INTO places VALUES (2, ST_GeomFromText('POINT(1 2)', 3857), NULL)",
@@ -406,7 +406,7 @@ _MODES: Final = (
     """INSERT INTO "quoted" VALUES (2, 'a' || 'b\\n')""",
 )
 _ROW_MODES: Final = (
-    # As statements they are a named stop: MySQL has nothing like them.
+    # Logged as statements they are a named stop: MySQL has nothing like them.
     "CREATE TABLE modes (id INT PRIMARY KEY, a VARCHAR(9), b VARCHAR(9))",
     "SET sql_mode = 'EMPTY_STRING_IS_NULL'",
     "INSERT INTO modes VALUES (1, '', 'x')",
@@ -500,18 +500,18 @@ STOPPED: Final = {
     "vectors": "statement_not_in_target",
     "modes of MariaDB alone": "sql_mode_not_in_target",
 }
-"""Parts that stop a view by name where they are logged as statements."""
+"""Parts that stop a view by name if they are logged as statements."""
 _ERRORS: Final = ("a DROP that fails",)
 
 
 def kept_parts(server: Server, binlog_format: str) -> Iterator[Part]:
-    """Those that this server has, and that a view keeps in this format."""
+    """Yield those that this server has, and that a view keeps in this format."""
     version = tuple(map(int, server.version.split(".")[:2]))
     return (part for part in PARTS if binlog_format in part.formats and part.since <= version)
 
 
 def run_part(server: Server, part: Part, binlog_format: str, database: str = DATABASE) -> None:
-    """On a connection of its own. Raises: AssertionError with the statement that the server did not take."""
+    """Run a part on its own connection. Raises: AssertionError with the statement that the server refused."""
     with session(server, binlog_format, database) as execute:
         for statement in part.statements:
             try:
@@ -522,7 +522,7 @@ def run_part(server: Server, part: Part, binlog_format: str, database: str = DAT
 
 
 def mariadb_workload(server: Server, binlog_format: str) -> tuple[str, ...]:
-    """All parts in a database made anew, and what every source may write; the databases that were written."""
+    """Run all parts in a recreated database, and what every source may write; return the databases that were written."""
     server.sql(f"CREATE DATABASE {DATABASE}")
     for number, part in enumerate(kept_parts(server, binlog_format)):
         run_part(server, part, binlog_format)

@@ -1,6 +1,7 @@
-"""Clients that make a relay hold memory: each kind does one thing that costs the relay most, and then waits.
+"""Clients that make a relay hold memory: each kind does one expensive thing, and then waits.
 
-All they need is the account of a replica; strangers need none. What a connection could send is cut short where the relay ended it.
+They need only the account of a replica; unauthenticated peers need none. What a connection could send is cut short if the relay ends
+it.
 """
 
 import contextlib
@@ -21,14 +22,14 @@ from tests.support.replica_client import ReplicaClient
 WHOLE_SET: Final = (64 << 20) - 64
 _PATIENCE_S: Final = 3.0
 _WITHHELD: Final = 16
-"""Bytes of a packet that never come."""
+"""The number of bytes of a packet that never come."""
 _PIECE: Final = bytes(1 << 18)
 _FOUR_BYTES: Final = "\U0001f600"
 SMALL_BUFFER: Final = 4096
 
 
 def resident_mib(pid: int, what: str = "VmRSS") -> float:
-    """What a process has in memory; VmHWM: the most that it had."""
+    """Return a process's resident memory; VmHWM is the most that it had."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(what):
             return int(line.split()[1]) / 1024
@@ -44,7 +45,7 @@ class Attacker:
         self.socket.settimeout(_PATIENCE_S)
 
     def unfinished_packet(self, command: int, size: int = WHOLE_SET) -> None:
-        """All but its last bytes, in as many packets as it takes."""
+        """Send all but the last bytes, in as many packets as it takes."""
         sequence, left, sent = 0, size, 0
         with self._ended():
             while left > 0:
@@ -59,14 +60,14 @@ class Attacker:
                 left, sequence = left - MAX_CHUNK_BYTES, sequence + 1
 
     def unread_answer(self) -> None:
-        """A large answer, of which nothing is read."""
+        """Request a large answer, of which nothing is read."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
         text = f"SELECT REPLACE('{'x' * 500}', 'x', '{'y' * 120}') FROM information_schema.COLUMNS LIMIT 540"
         with self._ended():
             self._client.command(COMMAND.COM_QUERY, text.encode())
 
     def unread_answers(self, statement: str = "SHOW VARIABLES", count: int = 2000) -> None:
-        """Many answers, of which nothing is read: a small request is worth a large answer."""
+        """Request many answers, of which nothing is read: a small request is worth a large answer."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
         body = bytes((COMMAND.COM_QUERY,)) + statement.encode()
         with self._ended():
@@ -74,7 +75,7 @@ class Attacker:
             self.socket.sendall((len(body).to_bytes(3, "little") + b"\0" + body) * count)
 
     def statements(self, count: int = 64) -> None:
-        """Prepared statements of long texts, or of question marks."""
+        """Prepare statements of long texts, or of question marks."""
         with self._ended():
             self._client.query("SET NAMES utf8mb4")
             for number in range(count):
@@ -86,7 +87,7 @@ class Attacker:
                     self._client.connection._read_packet()
 
     def variables(self, count: int = 64) -> None:
-        """User variables as long as they may be."""
+        """Set user variables as long as they may be."""
         with self._ended():
             self._client.query("SET NAMES utf8mb4")
             for number in range(count):
@@ -94,14 +95,14 @@ class Attacker:
                     self._client.query(f"SET @v{number} = '{_FOUR_BYTES * 16384}'")
 
     def stalled_stream(self, file: str, server_id: int) -> None:
-        """A stream of all there is, of which nothing is read."""
+        """Request a stream of everything, of which nothing is read."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
         with self._ended():
             self._client.set_up(server_id=server_id)
             self._client.ask_dump(file, 4, server_id=server_id)
 
     def answer_of_end(self) -> int:
-        """The number of the error that ended the connection; 0: it was cut. Raises: TimeoutError while it has not ended."""
+        """Return the number of the error that ended the connection; 0 if it was cut. Raises: TimeoutError while it has not ended."""
         received = b""
         with contextlib.suppress(ConnectionError):
             while piece := self.socket.recv(1 << 16):
@@ -109,18 +110,18 @@ class Attacker:
         return struct.unpack_from("<H", received, 5)[0] if received[4:5] == b"\xff" else 0
 
     def close(self) -> None:
-        """Drops the connection."""
+        """Drop the connection."""
         self._client.cut()
 
     @contextlib.contextmanager
     def _ended(self) -> Iterator[None]:
-        """The relay may end the connection at any time."""
+        """Allow the relay to end the connection at any time."""
         with contextlib.suppress(OSError, pymysql.MySQLError, TimeoutError):
             yield
 
 
 def random_attack(attacker: Attacker, draw: random.Random, file: str) -> str:
-    """Does one of the kinds: its name."""
+    """Run one of the kinds, and return its name."""
     kinds: dict[str, Callable[[], None]] = {
         "unfinished set": lambda: attacker.unfinished_packet(COMMAND.COM_BINLOG_DUMP_GTID, draw.randrange(1, 64) << 20),
         "unfinished statement": lambda: attacker.unfinished_packet(COMMAND.COM_QUERY, (1 << 20) - 8),
@@ -130,7 +131,7 @@ def random_attack(attacker: Attacker, draw: random.Random, file: str) -> str:
         "variables": lambda: attacker.variables(16),
         "stalled stream": lambda: attacker.stalled_stream(file, draw.randrange(1000, 1 << 30)),
     }
-    # What takes most memory in least time comes most often.
+    # The kind that takes most memory in least time is the most frequent.
     name = draw.choice([*sorted(kinds), *["unfinished set"] * 6])
     kinds[name]()
     return name

@@ -11,19 +11,19 @@ class MemoryFile:
         self.size = len(data)
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """How many bytes were read."""
+        """Return how many bytes were read."""
         piece = self._data[offset : offset + len(view)]
         view[: len(piece)] = piece
         return len(piece)
 
     def read(self) -> bytes:
-        """All of it."""
+        """Return all of it."""
         return self._data
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 def looked_at(name: str, data: bytes) -> LookedAtFile:
-    """A file that is searched for what stops a view."""
+    """Return a file that is searched for what stops a view."""
     return LookedAtFile(name, len(data), lambda: MemoryFile(data))

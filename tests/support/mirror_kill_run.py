@@ -1,12 +1,11 @@
-"""kill -9 while the archive is copied into a bucket: whenever it comes, what is in the bucket makes an archive.
+"""A run of kill -9 while the archive is copied into a bucket: at any time, the bucket's content must make an archive.
 
     python -m tests.support.mirror_kill_run --kills 100
 
-A MariaDB is written to all the time. Each time: the relay runs for a moment, is killed, and an archive is made from the bucket. It must
-be the source's binlogs up to a transaction's end, and never end before where it ended the time before. Now and then the oldest
+A MariaDB is written to all the time. In each round the relay runs for a moment and is killed, and an archive is made from the bucket.
+It must consist of the source's binlogs up to a transaction's end, and never end earlier than the previous one. Now and then the oldest
 are purged at the relay, and `archive verify --purged --cure` removes them from the bucket. At the end nothing is left over, in the
-bucket or on the disk: `archive verify --deep` has no finding, each object is of a binlog that is held, and parts are of the newest
-only.
+bucket or on the disk: `archive verify --deep` has no finding, each object belongs to an archived binlog, and parts only to the newest.
 """
 
 import argparse
@@ -31,15 +30,15 @@ from tests.support.relay_process import RelayProcess
 from tests.support.s3_server import S3Server
 
 _PURGED_EACH: Final = 8
-"""So many kills."""
+"""The number of kills between purges."""
 _PAUSE_S: Final = 0.03
-"""Between two transactions: the archive grows by some megabytes a second."""
+"""The pause between two transactions: the archive grows by some megabytes a second."""
 
 
 def purge_oldest(relay: RelayProcess, source: Server) -> None:
-    """All but the newest file go from the archive and from the source, and what is left of them in the bucket by the cure."""
+    """Purge all but the newest file from the archive and from the source, and remove their remains from the bucket by the cure."""
     relay.start()
-    # Something is copied as a whole, and something is behind it.
+    # One file is copied as a whole, and another one follows it.
     wait_until(lambda: len(relay.sql("SHOW BINARY LOGS")) > 2, "it has three binlogs", 60)
     first = relay.sql("SHOW BINARY LOGS")[-1][0]
     relay.sql(f"PURGE BINARY LOGS TO '{first}'")
@@ -52,7 +51,7 @@ def purge_oldest(relay: RelayProcess, source: Server) -> None:
 
 
 def check_bucket(store: S3Server, source: Server, directory: Path) -> tuple[int, int]:
-    """Makes an archive from the bucket, compares it with the source's binlogs; its newest binlog's number, and where it ends."""
+    """Make an archive from the bucket, and compare it with the source's binlogs; return its newest binlog's number, and its end."""
     made = directory / "source"
     shutil.rmtree(directory, ignore_errors=True)
     told = restore_archive(ObjectStore(store.options("relay-a")), made, None, download=True)
@@ -74,7 +73,7 @@ def check_bucket(store: S3Server, source: Server, directory: Path) -> tuple[int,
 def kill_run(
     directory: Path, source: Server, kills: int, seed: int, *, purged_each: int = _PURGED_EACH, said: bool = False
 ) -> list[str]:
-    """Kills that often, with a line on stderr for each if `said`; what is in the bucket at the end. Raises: AssertionError."""
+    """Kill that often, with a line on stderr for each if `said`; return what is in the bucket at the end. Raises: AssertionError."""
     admin = {"[account]": {"admin": True}}
     chance = random.Random(seed)
     reached = (0, 0)
@@ -111,7 +110,7 @@ def kill_run(
 
 
 def check_nothing_left(relay: RelayProcess, store: S3Server) -> None:
-    """Behind the last end of the relay: what its kills have left is gone."""
+    """Check that the remains of its kills are removed after the last end of the relay."""
     done = relay.command("archive", "verify", "--deep")
     assert done.returncode == 0, done.stdout + done.stderr
     assert not [path.name for path in relay.archive.rglob("*") if path.name.endswith(".tmp")]

@@ -1,4 +1,4 @@
-"""An archive whose copy goes into a directory, as into a bucket, and an archive made again from that."""
+"""An archive whose copy goes into a directory, as into a bucket, and an archive restored from that."""
 
 import asyncio
 import threading
@@ -25,12 +25,12 @@ KEYS = KeyRing({"one": bytes(32)}, "one")
 
 
 def bucket(tmp_path: Path) -> ObjectStore:
-    """The bucket."""
+    """Return the bucket."""
     return ObjectStore(StoreOptions(f"file://{tmp_path}/bucket"))
 
 
 def picture(archive: Archive) -> list[PicturedGeneration]:
-    """All of the archive as it is now."""
+    """Return all of the archive as it is now."""
     return [
         PicturedGeneration(
             one.number,
@@ -49,7 +49,7 @@ def mirror(
     keys: KeyRing | None = None,
     options: PackOptions | None = None,
 ) -> MirrorPass:
-    """What copies into it, as the relay `uuid` that has its archive below `place`."""
+    """Return what copies into it, as the relay `uuid` that has its archive below `place`."""
     store = bucket(tmp_path)
     directory = (place or tmp_path / "archive") / "source"
     directory.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def mirror(
 
 
 async def copied(archive: Archive, mirrored: MirrorPass) -> None:
-    """Until all of it is in the bucket: rows of sealed files come into the catalog within moments."""
+    """Wait until all of it is in the bucket: rows of sealed files come into the catalog within moments."""
     for _ in range(200):
         await asyncio.to_thread(mirrored.run, picture(archive))
         if not mirrored.pending_bytes(picture(archive)):
@@ -68,7 +68,7 @@ async def copied(archive: Archive, mirrored: MirrorPass) -> None:
 
 
 async def filled(tmp_path: Path) -> Archive:
-    """Two sealed files and one that grows."""
+    """Return an archive with two sealed files and one that grows."""
     archive = await Archive.open(tmp_path / "archive" / "source")
     archive.current.set_identity(identity(A, 1))
     (archive.directory / "server_uuid").write_text("11111111-2222-3333-4444-555555555555\n")
@@ -80,7 +80,7 @@ async def filled(tmp_path: Path) -> Archive:
 
 
 def note_there(tmp_path: Path, name: str) -> LocationNote:
-    """What the bucket says of a binlog."""
+    """Return the bucket's note on a binlog."""
     return LocationNote.decode((tmp_path / "bucket" / f"{name}.place").read_bytes().partition(b"\n")[0])
 
 
@@ -93,6 +93,6 @@ def restored(
     holes: HolesWanted = HolesWanted.REFUSE,
     wanted: WantedCopy = AS_WRITTEN,
 ) -> RestoredArchive:
-    """An archive from the bucket, in `again/NAME`."""
+    """Return an archive from the bucket, in `again/NAME`."""
     made = tmp_path / "again" / name
     return restore_archive(bucket(tmp_path), made, keys, download=download, holes=holes, wanted=wanted)

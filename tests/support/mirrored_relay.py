@@ -1,4 +1,4 @@
-"""A relay that copies its archive into a real S3 server, and an archive made again from there."""
+"""A relay that copies its archive into a real S3 server, and an archive restored from there."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ INTERVAL_S = 0.2
 
 
 def mirror_sections(store: S3Server, prefix: str = "relay-a") -> dict[str, dict[str, Any]]:
-    """Of relay.toml."""
+    """Return sections of relay.toml."""
     options = store.options(prefix)
     return {
         "archive.bucket": {
@@ -36,18 +36,18 @@ def mirror_sections(store: S3Server, prefix: str = "relay-a") -> dict[str, dict[
 def mirrored_relay(
     directory: Path, source: Endpoint, store: S3Server, port: int, *, more: dict[str, dict[str, Any]] | None = None
 ) -> RelayProcess:
-    """more: sections of relay.toml."""
+    """Run such a relay. `more` are sections of relay.toml."""
     return RelayProcess(directory, source, port=port, sections={**mirror_sections(store), **(more or {})})
 
 
 def lose_disk(relay: RelayProcess) -> None:
-    """kill -9, and the archive is gone."""
+    """Run kill -9, and remove the archive."""
     relay.kill()
     shutil.rmtree(relay.archive.parent)
 
 
 def restore(relay: RelayProcess, *words: str, store: S3Server | None = None) -> dict[str, Any]:
-    """`archive restore`; what it says. store: where nobody has written for a minute: the lost relay is dead."""
+    """Run `archive restore` and return its output. With `store` the bucket has no writer for a minute: the lost relay is dead."""
     if store is not None:
         bucket = ObjectStore(store.options("relay-a"))
         about = read_archive_object(bucket)
@@ -60,24 +60,24 @@ def restore(relay: RelayProcess, *words: str, store: S3Server | None = None) -> 
 
 
 def objects(store: S3Server, prefix: str = "relay-a") -> list[str]:
-    """Keys in the bucket, without the prefix."""
+    """Return keys in the bucket, without the prefix."""
     place = store.bucket_directory / prefix
     return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()) if place.exists() else []
 
 
 def whole_files(store: S3Server, prefix: str = "relay-a") -> int:
-    """Binlogs that are there as a whole."""
+    """Return how many binlogs are in the bucket as a whole."""
     return sum(key.endswith(".place") for key in objects(store, prefix))
 
 
 def copied_to(store: S3Server, file: str, prefix: str = "relay-a") -> int:
-    """Up to where the binlog that grows is in the bucket, as its parts are called."""
+    """Return up to where the growing binlog is in the bucket, by the names of its parts."""
     parts = [part for key in objects(store, prefix) if (part := part_of(key)) is not None and part.file == file]
     return max((part.stop for part in parts), default=0)
 
 
 def wait_copied(store: S3Server, file: str, offset: int, timeout_s: float = 20.0) -> None:
-    """Until the bucket has the binlog up to there."""
+    """Wait until the bucket has the binlog up to there."""
     wait_until(
         lambda: copied_to(store, file) >= offset or f"{file}.place" in objects(store),
         f"{file} up to {offset} is in the bucket: {objects(store)}",

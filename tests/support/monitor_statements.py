@@ -1,4 +1,4 @@
-"""What monitors, failover tools and readers of binlogs ask, as they send it; by tool.
+"""The queries of monitors, failover tools and readers of binlogs, as they send them; by tool.
 
 Sources: orchestrator 3.2.6, ProxySQL 2.7, MHA 0.58, mysqld_exporter 0.14 to 0.17, PMM 2, Zabbix 6's templates, Canal 1.1, Debezium
 2 and 3, asyncmy 0.2, python-mysql-replication 1, zongji 0.5, go-mysql's canal, Percona Toolkit 3, mysql-shell.
@@ -25,7 +25,7 @@ PROCESSES: Final = {
         "SELECT COUNT(*), MAX(TIME), MIN(ID) FROM information_schema.PROCESSLIST p WHERE p.USER LIKE '%'",
     ],
 }
-"""Who is connected: rows are each server's own."""
+"""Queries for connected clients: rows are each server's own."""
 
 SCHEMA: Final = {
     "mysqld_exporter": [
@@ -71,7 +71,7 @@ SCHEMA: Final = {
         "IS_NULLABLE, EXTRA FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'shop' ORDER BY TABLE_NAME, ORDINAL_POSITION",
     ],
 }
-"""The source's tables: rows are the source's."""
+"""Queries for the source's tables: rows are the source's."""
 
 FACTS: Final = {
     "ProxySQL": ["SELECT @@global.read_only&@@global.innodb_read_only read_only"],
@@ -97,7 +97,7 @@ FACTS: Final = {
         "SELECT CONCAT_WS('-', 'a', NULL, 'b') AS a, LEFT('abc', 2) AS b, LENGTH('abc') AS c, FIND_IN_SET('b', 'a,b') AS d",
     ],
 }
-"""What is the same at every server."""
+"""Queries with the same answer at every server."""
 
 SHOWN: Final = {
     "go-mysql's canal": [
@@ -127,7 +127,7 @@ SHOWN_WITH_SIZES: Final = {
     "people": ["SHOW TABLE STATUS FROM shop", "SHOW TABLE STATUS LIKE 'x'", "SHOW INDEX FROM shop.orders"],
     "go-mysql's canal": ["SHOW FULL COLUMNS FROM `shop`.`empty_one`"],
 }
-"""Columns are the source's; sizes, times and what an account may do are not recorded."""
+"""Columns are the source's; sizes, times and an account's privileges are not recorded."""
 
 EMPTY: Final = {
     "mysqld_exporter": [
@@ -154,7 +154,7 @@ EMPTY: Final = {
         "SELECT COALESCE(SUM(DATA_LENGTH + INDEX_LENGTH), 0) AS size FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'nosuch'",
     ],
 }
-"""Tables that a relay has and knows nothing of, asked for what no server has either: columns are the server's."""
+"""Tables that a relay has and knows nothing of, queried for what no server has either: columns are the server's."""
 
 STATUS: Final = {
     "ProxySQL, replication-manager": [
@@ -175,7 +175,7 @@ STATUS: Final = {
         "performance_schema.replication_applier_status AS applier_status ON applier_status.channel_name = conn_status.channel_name",
     ],
 }
-"""What a relay has rows of its own for: columns are the server's; a server that is no replica has no rows in some."""
+"""Queries for which a relay has its own rows: columns are the server's; a server that is no replica has no rows in some."""
 
 DENIED: Final = {
     "orchestrator": ["select count(*) > 0 and MAX(User_name) != '' from mysql.slave_master_info"],
@@ -184,4 +184,4 @@ DENIED: Final = {
         "SELECT Repl_slave_priv AS Value FROM mysql.user WHERE user = 'x'",
     ],
 }
-"""What an account of a replica may not read at the source either."""
+"""Queries that an account of a replica may not run at the source either."""

@@ -1,4 +1,4 @@
-"""An S3 server that others wrote: moto's, in a process of its own."""
+"""A third-party S3 server: moto's, in a separate process."""
 
 import contextlib
 import subprocess
@@ -19,7 +19,7 @@ _PROGRAM: Final = Path(sys.executable).with_name("moto_server")
 
 @contextlib.contextmanager
 def moto_server() -> Iterator[str]:
-    """Its URL, with the bucket `BUCKET` made; it takes any credentials. Skips the test where the program is missing."""
+    """Yield its URL, with the bucket `BUCKET` made; it accepts any credentials. Skip the test if the program is missing."""
     if not _PROGRAM.exists():
         pytest.skip("no moto_server: pip install 'moto[s3,server]'")
     port = free_port()

@@ -26,7 +26,7 @@ _POST_LENGTHS: Final = bytes.fromhex(
 
 
 class MariadbEvent(NamedTuple):
-    """Of a file without its checksum. header: its 19 bytes."""
+    """An event of a file without its checksum. `header` is its 19 bytes."""
 
     type: int
     header: bytes
@@ -34,7 +34,7 @@ class MariadbEvent(NamedTuple):
 
 
 def mariadb_events(data: bytes) -> Iterator[MariadbEvent]:
-    """The events of a file with checksums."""
+    """Yield the events of a file with checksums."""
     at = len(_MAGIC)
     while at < len(data):
         header = HEADER.unpack_from(data, at)
@@ -44,7 +44,7 @@ def mariadb_events(data: bytes) -> Iterator[MariadbEvent]:
 
 
 def as_mysql(data: bytes, tables: MariadbTables) -> bytes:
-    """The file for a reader of MySQL's binlogs."""
+    """Return the file for a reader of MySQL's binlogs."""
     made = bytearray(_MAGIC)
     converted: dict[bytes, ConvertedTable] = {}
 

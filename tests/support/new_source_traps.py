@@ -1,4 +1,4 @@
-"""As dependency_traps.py, with what a source has that is a MySQL 9.7, and an old one has not."""
+"""Traps as in dependency_traps.py, with features of a MySQL 9.7 source that an old one does not have."""
 
 from typing import Final
 

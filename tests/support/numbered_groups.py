@@ -35,7 +35,7 @@ _UUID_FIELD, _TAG_FIELD, _CLOCK_FIELDS = 1, 3, (4, 5)
 class Group:
     """A transaction: where its Gtid event begins, its numbers, the rows it changes, and (schema, text) of its other statements.
 
-    version: (9, 7) for a source that is a MySQL 9.7. length: in bytes. has_tag: its GTID is UUID:TAG:N.
+    `version` is (9, 7) for a source that is a MySQL 9.7. `length` is in bytes. `has_tag` says that its GTID is UUID:TAG:N.
     """
 
     version: tuple[int, ...]
@@ -50,7 +50,7 @@ class Group:
 
     @property
     def what(self) -> str:
-        """What it does, shortly."""
+        """Return a short description."""
         told = [text[:80] for _schema, text in self.statements] or [f"{len(self.rows)} rows"]
         return f"{told[0]}, {self.length} bytes"
 
@@ -59,7 +59,7 @@ class Group:
 
 
 def groups_of(path: Path) -> Iterator[Group]:
-    """The groups of a binlog, in order. Raises: ValueError for what this reader does not know."""
+    """Yield the groups of a binlog, in order. Raises: ValueError for what this reader does not know."""
     tables: dict[int, MappedTable] = {}
     group: Group | None = None
     checksum = 0
@@ -96,8 +96,8 @@ def groups_of(path: Path) -> Iterator[Group]:
 
 
 def waits_for_all(group: Group, before: Group | None) -> bool:
-    """Whether a replica ends everything before this group first, whatever its numbers mean: no parent is named, a number is
-    left out before it, or the numbers are not in order. before: the group in front of it in its file."""
+    """Return whether a replica ends everything before this group first, whatever its numbers mean: no parent is named, a number is
+    skipped before it, or the numbers are not in order. `before` is the previous group in its file."""
     return (
         before is None
         or group.last_committed == 0
@@ -107,9 +107,9 @@ def waits_for_all(group: Group, before: Group | None) -> bool:
 
 
 def parallel_width(groups: Sequence[Group]) -> float:
-    """How many groups of a file run together on average, where each batch of them ends before the next begins; 0: there are none.
+    """Return how many groups of a file run together on average, if each batch of them ends before the next begins; 0 if there are none.
 
-    A batch goes on while a group waits for none of it.
+    A batch continues while a group waits for none of it.
     """
     batches = first = 0
     before = None
@@ -122,14 +122,14 @@ def parallel_width(groups: Sequence[Group]) -> float:
 
 
 def width_of(paths: Sequence[Path]) -> float:
-    """The same over several files."""
+    """Return the same over several files."""
     files = [list(groups_of(path)) for path in paths]
     batches = sum(len(groups) / parallel_width(groups) for groups in files if groups)
     return sum(map(len, files)) / batches if batches else 0.0
 
 
 def renumbered(data: bytes, numbers: Sequence[tuple[int, int]]) -> bytes:
-    """A binlog with other numbers: (last_committed, sequence_number) for each of its groups, in order."""
+    """Return a binlog with other numbers: (last_committed, sequence_number) for each of its groups, in order."""
     made = bytearray(data)
     left = iter(numbers)
     checksum = False
@@ -159,10 +159,11 @@ def _clock(path: Path, event: RawEvent, checksum: int) -> tuple[int, int]:
 
 
 def _tagged_clock(path: Path, body: bytes) -> tuple[int, int]:
-    """Fields one after the other, each behind its number: flags 0, uuid 1, number 2, tag 3, last_committed 4, sequence_number 5."""
+    """Return fields that follow each other, each after its number: flags 0, uuid 1, number 2, tag 3, last_committed 4, sequence_number
+    5."""
     at = 0
     found: list[int] = []
-    for _ in range(3):  # version, size, the last field that nobody may pass over
+    for _ in range(3):  # Version, size, the last field that must not be skipped
         _value, at = _packed(body, at)
     while at < len(body) and len(found) < 2:
         field_number, at = _packed(body, at)
@@ -178,7 +179,8 @@ def _tagged_clock(path: Path, body: bytes) -> tuple[int, int]:
 
 
 def _packed(data: bytes, at: int) -> tuple[int, int]:
-    """A number of which as many bytes follow the first as that has bits set at its low end; where the next begins."""
+    """Return a packed number, of which as many bytes follow the first as that has bits set at its low end, and where the next
+    begins."""
     following = next((bit for bit in range(8) if not data[at] >> bit & 1), 8)
     end = at + following + 1
     value = int.from_bytes(data[at:end], "little")

@@ -1,8 +1,8 @@
-"""Statements as no generator writes them, on real servers: each table of the feed is the source's, or the feed says that it is not.
+"""Statements that no generator writes, on real servers: each table of the feed must equal the source's, or be reported as different.
 
     python -m tests.support.odd_statements [--servers mysql56,mysql97,mariadb,mariadb118] [--images FULL,NOBLOB,MINIMAL]
 
-Of plain copies of the binlogs, and through a relay that recorded the tables. Printed are the tables that are wrong in silence.
+They are read from plain copies of the binlogs, and through a relay that recorded the tables. Silently wrong tables are printed.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _FAILS: Final = "!"
 
 @dataclass
 class OddOutcome:
-    """Of each table by `CASE.TABLE`: same; waits (for a snapshot); stale; the name of a stop; or `wrong`, in silence."""
+    """The outcome of each table by `CASE.TABLE`: same; waits (for a snapshot); stale; the name of a stop; or `wrong`, silently."""
 
     found: dict[str, str] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class OddOutcome:
 
     @property
     def wrong(self) -> list[str]:
-        """Tables that are not the source's while the feed says that they are."""
+        """Return tables that differ from the source's while the feed says that they do not."""
         return [name for name, what in self.found.items() if what == "wrong"]
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class OddOutcome:
 
 
 def cases(server: str) -> dict[str, list[str]]:
-    """The statements of each case for a server of this name, whose schemas are named as the cases are."""
+    """Return the statements of each case for a server of this name, whose schemas are named as the cases are."""
     found: dict[str, list[str]] = {}
     statements: list[str] = []
     for line in _FILE.read_text(encoding="utf-8").splitlines()[1:]:
@@ -62,7 +62,7 @@ def cases(server: str) -> dict[str, list[str]]:
 
 
 def write(server: Server, chosen: Mapping[str, list[str]], image: str) -> list[str]:
-    """Runs them, and gives the statements that the server refused."""
+    """Run them, and return the statements that the server refused."""
     refused = []
     for name, statements in chosen.items():
         connection = server.connect()
@@ -88,7 +88,7 @@ def write(server: Server, chosen: Mapping[str, list[str]], image: str) -> list[s
 
 
 def compared(directory: Path, server: Server, archive: Path, chosen: Collection[str]) -> dict[str, str]:
-    """What a feed of each table alone makes of it."""
+    """Return what a feed of each table alone makes of it."""
     found = {}
     for schema in chosen:
         told = server.sql(
@@ -120,7 +120,7 @@ def _compared(feed: SmallFeed, server: Server, table: str) -> str:
 
 
 def _stored(server: Server, schema: str, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """As `true_rows`, without virtual columns, which no lake has."""
+    """Return what `true_rows` does, without virtual columns, which no lake has."""
     names, rows = true_rows(server, schema, table)
     found = server.sql(
         "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE EXTRA LIKE '%VIRTUAL%' "
@@ -133,7 +133,8 @@ def _stored(server: Server, schema: str, table: str) -> tuple[list[str], list[tu
 def run(
     directory: Path, server: Server, image: str, *, recorded: bool, only: Collection[str] | None = None
 ) -> OddOutcome:
-    """All cases of a server that was not started yet, or some. `recorded`: through a relay that asks it for its tables."""
+    """Run all cases of a server that was not started yet, or some. With `recorded` they are read through a relay that queries it for
+    its tables."""
     chosen = {name: one for name, one in cases(server.name).items() if only is None or name in only}
     metadata = [] if server.name == "mysql56" else [f"--binlog-row-metadata={'MINIMAL' if recorded else 'FULL'}"]
     server.start(server_id=1, options=["--binlog-format=ROW", *metadata])
@@ -154,7 +155,7 @@ def run(
 
 
 def main() -> int:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.odd_statements", description=__doc__)
     parser.add_argument("--servers", default="mysql56,mysql97,mariadb,mariadb118")
     parser.add_argument("--images", default="FULL,NOBLOB,MINIMAL")

@@ -1,8 +1,8 @@
-"""Binlogs as servers wrote them that cannot be had any more: their layouts, and the bodies of their events.
+"""Binlogs of servers that are no longer available: their layouts, and the bodies of their events.
 
-Layouts are those of the MySQL Internals Manual, chapter "The Binary Log" (pages START_EVENT_V3, FORMAT_DESCRIPTION_EVENT
-and those of the other events), the page "Binlog Event" of MySQL's source documentation, and the pages on the replication
-protocol of the MariaDB documentation. What a version writes in a field that these leave open is said here.
+Layouts are those of the MySQL Internals Manual, chapter "The Binary Log" (pages START_EVENT_V3, FORMAT_DESCRIPTION_EVENT and those of
+the other events), the page "Binlog Event" of MySQL's source documentation, and the pages on the replication protocol of the MariaDB
+documentation. The values that a version writes in a field that these leave open are documented here.
 """
 
 import struct
@@ -25,13 +25,13 @@ _STATUS: Final = b"\0\0\x40\0\0\x01" + bytes(8) + b"\x06\x03std\x04" + struct.pa
 
 
 def _lengths(*behind: int) -> bytes:
-    """Post-header lengths of all types: the common ones, then `behind` from type 20 on."""
+    """Return post-header lengths of all types: the common ones, then `behind` from type 20 on."""
     count = len(_FIRST) + 1 + len(_LOAD_AND_MAP) + len(behind)
     return _FIRST + bytes([57 + count]) + _LOAD_AND_MAP + bytes(behind)
 
 
 def _mariadb_lengths(count: int, mysql: tuple[int, ...], own: dict[int, int]) -> bytes:
-    """The same of a MariaDB server that knows `count` types: `mysql` from type 20 on, `own` by type."""
+    """Return the same of a MariaDB server that knows `count` types: `mysql` from type 20 on, `own` by type."""
     behind = [own.get(kind, 0) for kind in range(20, count + 1)]
     behind[: len(mysql)] = mysql
     return _lengths(*behind)
@@ -39,11 +39,11 @@ def _mariadb_lengths(count: int, mysql: tuple[int, ...], own: dict[int, int]) ->
 
 @dataclass(frozen=True, slots=True)
 class ServerLayout:
-    """What one version writes.
+    """The layout of one version.
 
-    lengths: post-header lengths, type 1 first; empty for a server of 4.x, whose files begin with Start_v3. checksum: the
-    algorithm as the format description says it, None for servers that know none. status: status variables of a Query.
-    extra_header: bytes that a dialect puts behind the 19 of each header but the format description's.
+    `lengths` are post-header lengths, type 1 first; empty for a server of 4.x, whose files begin with Start_v3. `checksum` is the
+    algorithm as the format description says it, None for servers without. `status` are status variables of a Query. `extra_header` are
+    bytes that a dialect puts after the 19 of each header except the format description's.
     """
 
     version: str
@@ -110,11 +110,11 @@ MARIADB_106: Final = ServerLayout(
 
 @dataclass
 class OldBinlog:
-    """A file in the making, event by event; its header is there from the start.
+    """A file in the making, event by event; its header exists from the start.
 
-    server_id: of the server whose file this is. created: s, in the format description, which relay logs and files behind a
-    rotation have as 0 (None: the time of the first event). timestamp: s since the epoch, of the next event; the caller
-    moves it on. head_position: what the header of the format description says instead of its end.
+    `server_id` is that of the server whose file this is. `created` (s), in the format description, is 0 in relay logs and files after a
+    rotation (None: the time of the first event). `timestamp` (s since the epoch) is that of the next event; the caller advances it.
+    `head_position` is what the header of the format description says instead of its end.
     """
 
     layout: ServerLayout
@@ -130,11 +130,11 @@ class OldBinlog:
 
     @property
     def offset(self) -> int:
-        """Where the next event begins."""
+        """The offset at which the next event begins."""
         return len(self.data)
 
     def head(self, *, flags: int = 0, log_pos: int | None = None, server_id: int | None = None) -> "OldBinlog":
-        """Start_v3 or a format description; a relay log has two."""
+        """Append Start_v3 or a format description; a relay log has two."""
         created = self.timestamp if self.created is None else self.created
         kind, layout = EventType.FORMAT_DESCRIPTION, self.layout
         if layout.lengths:
@@ -159,7 +159,7 @@ class OldBinlog:
     def event(
         self, kind: int, body: bytes = b"", *, flags: int = 0, log_pos: int | None = None, extra: bytes = b""
     ) -> "OldBinlog":
-        """Appends an event. log_pos: what its header says where that is not its end, or in 4.x its start."""
+        """Append an event. `log_pos` is what its header says if that is not its end, or in 4.x its start."""
         assert len(extra) == self.layout.extra_header
         if log_pos is None and not self.layout.lengths:
             log_pos = self.offset
@@ -178,20 +178,20 @@ class OldBinlog:
     def query(
         self, text: str, schema: bytes = b"shop", *, flags: int = 0, log_pos: int | None = None, extra: bytes = b""
     ) -> "OldBinlog":
-        """A statement."""
+        """Append a statement."""
         body = query_body(text, schema, self.layout.status, 13 if self.layout.lengths else 11)
         return self.event(EventType.QUERY, body, flags=flags, log_pos=log_pos, extra=extra)
 
     def xid(self, number: int) -> "OldBinlog":
-        """What commits a transaction."""
+        """Append the commit of a transaction."""
         return self.event(EventType.XID, struct.pack("<Q", number))
 
     def stop(self) -> "OldBinlog":
-        """The end that a shutdown writes."""
+        """Append the end that a shutdown writes."""
         return self.event(EventType.STOP)
 
     def rotate(self, name: bytes, *, flags: int = 0, log_pos: int | None = None) -> "OldBinlog":
-        """The end that FLUSH LOGS writes."""
+        """Append the end that FLUSH LOGS writes."""
         return self.event(EventType.ROTATE, struct.pack("<Q", 4) + name, flags=flags, log_pos=log_pos)
 
 
@@ -199,22 +199,22 @@ class OldBinlog:
 
 
 def intvar_body(which: int, value: int) -> bytes:
-    """`which`: 1 LAST_INSERT_ID, 2 INSERT_ID."""
+    """Return the body; `which` is 1 for LAST_INSERT_ID, 2 for INSERT_ID."""
     return struct.pack("<BQ", which, value)
 
 
 def rand_body(first: int, second: int) -> bytes:
-    """Both seeds of RAND()."""
+    """Return both seeds of RAND()."""
     return struct.pack("<QQ", first, second)
 
 
 def user_var_body(name: bytes, value: int) -> bytes:
-    """A user variable that holds an integer: type 2, character set 63 (binary)."""
+    """Return a user variable that holds an integer: type 2, character set 63 (binary)."""
     return struct.pack("<I", len(name)) + name + struct.pack("<BBIIq", 0, 2, 63, 8, value)
 
 
 def create_file_body(file_id: int, table: bytes, schema: bytes, column: bytes, file: bytes, block: bytes) -> bytes:
-    """LOAD DATA of 4.x: Load's post-header, the file id, five delimiters, flags, one column, the names, the first block."""
+    """Return LOAD DATA of 4.x: Load's post-header, the file id, five delimiters, flags, one column, the names, the first block."""
     head = struct.pack("<IIIBBI", 1, 0, 0, len(table), len(schema), 1) + struct.pack("<I", file_id)
     delimiters = b"".join(bytes([len(text)]) + text for text in (b"\t", b"", b"\n", b"", b"\\"))
     names = bytes([len(column)]) + b"".join(name + b"\0" for name in (column, table, schema, file))
@@ -222,12 +222,12 @@ def create_file_body(file_id: int, table: bytes, schema: bytes, column: bytes, f
 
 
 def block_body(file_id: int, block: bytes) -> bytes:
-    """Begin_load_query and Append_block; without a block Exec_load and Delete_file."""
+    """Return Begin_load_query and Append_block; without a block Exec_load and Delete_file."""
     return struct.pack("<I", file_id) + block
 
 
 def execute_load_query_body(text: str, file_id: int, status: bytes, schema: bytes = b"shop") -> bytes:
-    """Query's post-header, the file id, where the file's name begins and ends in the text, what becomes of duplicates."""
+    """Return Query's post-header, the file id, where the file's name begins and ends in the text, and the treatment of duplicates."""
     query = query_body(text, schema, status)
     return query[:13] + struct.pack("<IIIB", file_id, text.index(" INFILE"), text.index(" TABLE"), 0) + query[13:]
 
@@ -242,7 +242,7 @@ def table_map_body(
     metadata: bytes | None = b"",
     nullable: bytes = b"",
 ) -> bytes:
-    """A table's columns. metadata: None before 5.1.18, where neither it nor `nullable`, a bitmap, was there."""
+    """Return a table's columns. `metadata` is None before 5.1.18, which has neither it nor `nullable`, a bitmap."""
     body = struct.pack("<IHH", table_id, 0, flags)
     body += bytes([len(schema)]) + schema + b"\0" + bytes([len(table)]) + table + b"\0" + bytes([len(types)]) + types
     return body if metadata is None else body + bytes([len(metadata)]) + metadata + nullable
@@ -251,7 +251,8 @@ def table_map_body(
 def rows_body(
     table_id: int, width: int, bitmaps: bytes, *rows: bytes, last: bool = True, extra: bytes | None = None
 ) -> bytes:
-    """Rows of a table. bitmaps: of the columns that are there, two for an update. extra: V2 only, behind its length."""
+    """Return rows of a table. `bitmaps` are those of the present columns, two for an update. `extra` is for V2 only, after its
+    length."""
     head = struct.pack("<IHH", table_id, 0, int(last))
     if extra is not None:
         head += struct.pack("<H", len(extra) + 2) + extra
@@ -259,22 +260,22 @@ def rows_body(
 
 
 def integers(nulls: int, *values: int) -> bytes:
-    """A row image of INT columns: one byte that marks the NULLs, unused bits set, and the other values."""
+    """Return a row image of INT columns: one byte that marks the NULLs, unused bits set, and the other values."""
     return bytes([nulls]) + struct.pack(f"<{len(values)}i", *values)
 
 
 def labelled(nulls: int, number: int, label: bytes) -> bytes:
-    """A row image of an INT and a short CHAR."""
+    """Return a row image of an INT and a short CHAR."""
     return integers(nulls, number) + bytes([len(label)]) + label
 
 
 def anonymous_gtid_body(last_committed: int, sequence_number: int) -> bytes:
-    """Anonymous_gtid as of 5.7: flags, no uuid and no number, then the two of the logical clock."""
+    """Return Anonymous_gtid as of 5.7: flags, no uuid and no number, then the two of the logical clock."""
     return b"\x01" + bytes(24) + struct.pack("<Bqq", 2, last_committed, sequence_number)
 
 
 def mariadb_gtid_body(number: int, *, standalone: bool = False, commit_id: int | None = None) -> bytes:
-    """MariaDB's Gtid as of 10.0: number, domain 0, flags; then the id of the group commit, or zeros."""
+    """Return MariaDB's Gtid as of 10.0: number, domain 0, flags; then the id of the group commit, or zeros."""
     if commit_id is not None:
         return struct.pack("<QIBQ", number, 0, 2, commit_id)
     return struct.pack("<QIB6x", number, 0, int(standalone))

@@ -1,4 +1,4 @@
-"""Takes a catalog back to the layout that an earlier version wrote."""
+"""A conversion of a catalog back to the layout that an earlier version wrote."""
 
 import sqlite3
 from pathlib import Path
@@ -20,11 +20,11 @@ _BACK_TO: Final = {
     2: "DROP TABLE beginning;",
     1: "DROP TABLE gtids;",
 }
-"""What each layout lacks of the one behind it."""
+"""The parts of the next layout that each layout lacks."""
 
 
 def take_back(catalog: Path, layout: int) -> None:
-    """The catalog, which nobody has open, is one of `layout` from now on."""
+    """Convert the catalog, which must not be open, to `layout`."""
     db = sqlite3.connect(catalog)
     try:
         for older in range(5, layout - 1, -1):

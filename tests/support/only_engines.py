@@ -1,4 +1,4 @@
-"""engines = "innodb" as one would do it by hand: what a view without the rest of its rules would make."""
+"""engines = "innodb" as one would do it by hand: the result of a view without the rest of its rules."""
 
 from relay.view.rules.definition_rules import define
 from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
@@ -8,13 +8,13 @@ from tests.support.rule_groups import settings
 
 
 class OnlyEngines:
-    """In place of the rules: another engine in definitions, and nothing else."""
+    """A substitute for the rules that changes the engine in definitions, and nothing else."""
 
     def __init__(self) -> None:
         self.settings = settings(engines="innodb")
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """What becomes of a group."""
+        """Return the plan of a group."""
         pieces: list[Copy | New] = []
         for part in read_parts(group):
             raw = part.query.raw if part.query is not None else b""

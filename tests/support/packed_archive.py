@@ -16,7 +16,7 @@ from relay.packed.packing import PackOptions, pack
 
 
 def packed_bytes(path: Path, keys: KeyRing | None = None, frame_bytes: int = 64 << 10) -> bytes:
-    """The binlog at `path`, packed in frames that end where its index says that they can."""
+    """Return the binlog at `path`, packed in frames that end where its index says that they can."""
     index = index_path(path)
     records = RECORD.iter_unpack(index.read_bytes()) if index.exists() else ()
     places = ((offset, bool(flags & AT_BOUNDARY)) for offset, _group, _time, flags in records)
@@ -34,7 +34,7 @@ def pack_away(
     keys: KeyRing | None = None,
     frame_bytes: int = 64 << 10,
 ) -> StorageLocation:
-    """Packs the binlog at `path` into the bucket, or beside it, and removes it. root: the archive's directory."""
+    """Pack the binlog at `path` into the bucket, or beside it, and remove it. `root` is the archive's directory."""
     packed = packed_bytes(path, keys, frame_bytes)
     stored = path.with_name(packed_name(path.name, keys is not None))
     tier = Tier.COLD if store is None else Tier.OBJECT
@@ -54,7 +54,7 @@ def pack_away(
 def pack_all_but_newest(
     archive: Archive, store: ObjectStore | None = None, keys: KeyRing | None = None, frame_bytes: int = 64 << 10
 ) -> None:
-    """Of an archive that is open: its readers are told."""
+    """Pack the files of an open archive, whose readers are informed."""
     for generation in archive.all:
         for file in generation.files[:-1]:
             file.place = pack_away(generation.path(file.name), archive.directory, store, keys, frame_bytes)

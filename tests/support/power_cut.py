@@ -21,15 +21,15 @@ SECOND: Final = "mysql-bin.000002"
 
 @dataclass(frozen=True)
 class PowerCut:
-    """promised: how far was published. built: the files that were being received, by name."""
+    """The result. `promised` is how far was published; `built` are the files that were being received, by name."""
 
     promised: Position
     built: dict[str, BinlogBuilder]
 
 
 async def cut_power(directory: Path, survivor: Path, begun: Callable[[], BinlogBuilder], seed: int) -> PowerCut:
-    """Fills an archive in `directory` with two files that begin so, up to a moment that the seed decides; leaves in `survivor` what
-    a disk without power has of it."""
+    """Fill an archive in `directory` with two files that begin so, up to a moment that the seed decides; leave in `survivor` what a
+    disk without power has of it."""
     chance = random.Random(seed)
     disk = ForgetfulDisk()
     one, two = begun().transaction(*[500] * 300).rotate(SECOND), begun().transaction(*[900] * 200).transaction(3)

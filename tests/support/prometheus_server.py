@@ -17,7 +17,7 @@ RULES: Final = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "
 
 
 def prometheus_tools() -> Path:
-    """The directory with prometheus and promtool; taken from Debian's package where they are missing. Raises: ServerUnavailable."""
+    """Return the directory with prometheus and promtool, from Debian's package if they are missing. Raises: ServerUnavailable."""
     tree = root_directory() / _PACKAGE
     tools = tree / "usr" / "bin"
     with locked(_PACKAGE):
@@ -36,14 +36,15 @@ def prometheus_tools() -> Path:
 
 
 def impatient_rules(text: str, window: str = "45s") -> str:
-    """The same rules, that wait for seconds where the others wait for minutes. window: what they count in."""
+    """Return the same rules with seconds in place of minutes. `window` is what they count in."""
     text = re.sub(r"for: \w+", "for: 0s", text)
     text = re.sub(r"\[\d+m\]", f"[{window}]", text)
     return text.replace("offset 10m", "offset 8s").replace("lag_seconds > 300", "lag_seconds > 2")
 
 
 class PrometheusServer:
-    """`with` starts it and ends it. target: host:port; None: `watch` names one later. window: what the rules count in."""
+    """A server that `with` starts and ends. `target` is host:port; with None `watch` names one later. `window` is what the rules count
+    in."""
 
     def __init__(self, directory: Path, port: int, target: str | None, token: str, window: str = "45s") -> None:
         directory.mkdir()
@@ -95,13 +96,13 @@ class PrometheusServer:
         return self._directory / "targets.json"
 
     def watch(self, *targets: str) -> None:
-        """These are scraped from now on, each host:port, and no others."""
+        """Scrape these targets, each host:port, and no others from now on."""
         part = self._targets.with_suffix(".part")
         part.write_text(json.dumps([{"targets": targets}]), encoding="utf-8")
         part.rename(self._targets)
 
     def ask(self, expression: str) -> list[float]:
-        """The values that an expression has now."""
+        """Return the current values of an expression."""
         try:
             found = self._got("/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
         except OSError:
@@ -109,15 +110,15 @@ class PrometheusServer:
         return [float(one["value"][1]) for one in found["data"]["result"]]
 
     def fires(self, alert: str) -> bool:
-        """Whether the alert of that name fires now."""
+        """Return whether the alert of that name fires now."""
         return bool(self.ask(f'ALERTS{{alertname="{alert}",alertstate="firing"}}'))
 
     def firing(self) -> set[str]:
-        """The names of the alerts that fire now."""
+        """Return the names of the alerts that fire now."""
         return {one["labels"]["alertname"] for one in self.alerts()}
 
     def alerts(self, target: str | None = None) -> list[dict[str, dict[str, str]]]:
-        """What fires now, of one target or of all, with `labels` and `annotations`."""
+        """Return what fires now, for one target or for all, with `labels` and `annotations`."""
         found = self._got("/api/v1/alerts")["data"]["alerts"]
         return [one for one in found if one["state"] == "firing" and target in (None, one["labels"].get("instance"))]
 

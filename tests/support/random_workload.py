@@ -1,4 +1,4 @@
-"""Work for a MySQL source that nobody thought of: tables, keys, transactions, DDL, files and XA, by a seed.
+"""Random work for a MySQL source, by a seed: tables, keys, transactions, DDL, files and XA.
 
 Each statement has one result whatever the binlog's format: what limits rows orders them by the primary key, and every table has
 one. `engines` says what tables are made of; transactions over several are written only where `mixes`, and CREATE TABLE … SELECT
@@ -69,7 +69,7 @@ class _Table:
     temporary: bool = False
     children: list[str] = field(default_factory=list)
     cascades: int = 0
-    """Foreign keys with CASCADE by which a DELETE comes here, one behind the other."""
+    """The number of foreign keys with CASCADE, one after the other, by which a DELETE comes here."""
 
 
 class RandomWorkload:
@@ -104,7 +104,7 @@ class RandomWorkload:
         server.sql(f"CREATE DATABASE {database} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
 
     def run(self, steps: int) -> None:
-        """That many steps, and the connection closed, so that the server drops what is temporary."""
+        """Run that many steps, and close the connection, so that the server drops what is temporary."""
         self._new_session()
         self._create_table()
         actions, weights = zip(*self._kinds(), strict=True)
@@ -114,7 +114,7 @@ class RandomWorkload:
         self.close()
 
     def _kinds(self) -> list[tuple[Callable[[], None], int]]:
-        """What is done, and how often compared with the others."""
+        """Return the kinds of steps, and how often each is done compared with the others."""
         return [
             (self._transaction, 50),
             (self._single_statement, 25),
@@ -133,7 +133,7 @@ class RandomWorkload:
     # ---- steps -----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Ends the connection, if there is one: the server drops what is temporary."""
+        """End the connection, if there is one: the server drops what is temporary."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -319,7 +319,7 @@ class RandomWorkload:
             return f"UPDATE {table.name} SET {name} = {self._value(table.columns[name])} {where} ORDER BY id"
         if draw < 0.9:
             return f"DELETE FROM {table.name} {where} ORDER BY id LIMIT {self._chance.randrange(1, 5)}"
-        # As a statement, REPLACE of a parent row takes its children along on 5.6 (ON DELETE CASCADE), and not on 9.7.
+        # In a statement, REPLACE of a parent row deletes its children on 5.6 (ON DELETE CASCADE), and not on 9.7.
         if draw < 0.95 and table.unique and not (table.children and self._format != "ROW"):
             return f"REPLACE INTO {table.name} (id, u) VALUES ({first}, {self._chance.randrange(50)})"
         return f"INSERT INTO {table.name} (id) VALUES ({first}) ON DUPLICATE KEY UPDATE id = id"

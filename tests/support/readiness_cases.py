@@ -1,4 +1,4 @@
-"""Statements, and what the audit `readiness` must say of each: for tests without a server, and with real ones."""
+"""Statements, and what the audit `readiness` must report for each: for tests without a server, and with real ones."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,8 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`checks`: names of the checks that must find it, those of `to know` left out. `on_old`: MySQL 5.6 takes it."""
+    """A case. `checks` are names of the checks that must find it, except those of `to know`. `on_old` says that MySQL 5.6 accepts
+    it."""
 
     statement: str
     checks: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ STOPS: Final = (
     Case("INSERT INTO s13 (a, groups) VALUES (1, 2)", ("reserved_word",), on_old=False),
     Case("CREATE FUNCTION f1 RETURNS INTEGER SONAME 'none.so'", ("library_function",), on_old=False),
 )  # fmt: skip
-"""MySQL 9.7 stops at each. `on_old` False also where the 5.6 of the tests refuses it, or does not log it."""
+"""MySQL 9.7 stops at each of these. `on_old` is also False if the 5.6 of the tests refuses it, or does not log it."""
 
 MAY_DIFFER: Final = (
     Case(f"SET PASSWORD FOR 'g1'@'localhost' = '{_HASH}'", ("set_password_hash",), on_old=False),
@@ -74,7 +75,7 @@ MAY_DIFFER: Final = (
     Case("CREATE TABLE o2 (d DATE NOT NULL DEFAULT '0000-00-00')", ("zero_date",)),
     Case("INSERT INTO d (d) VALUES ('2010-00-10')", ("zero_date",)),
 )  # fmt: skip
-"""MySQL 9.7 takes each."""
+"""MySQL 9.7 accepts each of these."""
 
 UNSAFE: Final = (
     Case("UPDATE t SET b = b + 1 LIMIT 1", ("limit_without_order",)),
@@ -101,7 +102,7 @@ UNSAFE: Final = (
     Case("CREATE TABLE n3 (a INT PRIMARY KEY) REPLACE SELECT a FROM t", ("order_of_rows",)),
     Case("INSERT INTO t SELECT 145, COUNT(*), '' FROM mysql.general_log", ("log_tables",)),
 )  # fmt: skip
-"""MySQL 5.6 warns of each, with 1592."""
+"""MySQL 5.6 warns of each of these, with 1592."""
 
 UNSAFE_TO_KNOW: Final = (
     "UPDATE t SET b = b + 1 ORDER BY a LIMIT 1",
@@ -137,4 +138,4 @@ HARMLESS: Final = (
     "DROP TABLE IF EXISTS h1, h3",
     "FLUSH TABLES",
 )  # fmt: skip
-"""MySQL 9.7 takes each, 5.6 warns of none with 1592, and no check finds anything but to know."""
+"""MySQL 9.7 accepts each of these, 5.6 warns of none with 1592, and only checks of `to know` find anything."""

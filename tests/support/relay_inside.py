@@ -36,11 +36,11 @@ class RelayInside:
         self.archive = directory / "archive" / "source"
 
     def logged(self, event: str) -> list[dict[str, Any]]:
-        """The log lines of one name, oldest first."""
+        """Return the log lines of one name, oldest first."""
         return [line for line in self.logs if line["event"] == event]
 
     def held(self) -> dict[str, bytes]:
-        """The archived binlogs, whole."""
+        """Return the archived binlogs, whole."""
         return {
             path.name: path.read_bytes()
             for path in sorted(self.archive.glob("*.[0-9]*"))
@@ -48,19 +48,19 @@ class RelayInside:
         }
 
     async def until(self, condition: Callable[[], object], what: str) -> None:
-        """Waits until `condition()` is true."""
+        """Wait until `condition()` is true."""
         deadline = time.monotonic() + WAIT_S
         while not condition():
             assert time.monotonic() < deadline, f"not within {WAIT_S} s: {what}; the log: {self.logs[-8:]}"
             await asyncio.sleep(0.01)
 
     async def until_held(self, name: str, size: int) -> None:
-        """Waits until the archive has so much of a file."""
+        """Wait until the archive has so much of a file."""
         path = self.archive / name
         await self.until(lambda: path.exists() and path.stat().st_size >= size, f"{name} with {size} bytes")
 
     async def until_published(self, name: str, size: int) -> None:
-        """Waits until replicas may have so much of a file: that is a moment later than it is on the disk."""
+        """Wait until replicas may have so much of a file, a moment after it is on the disk."""
 
         def is_published() -> bool:
             archive = self._relay._archive
@@ -70,12 +70,12 @@ class RelayInside:
         await self.until(is_published, f"{name} published up to {size}")
 
     async def until_logged(self, event: str, count: int = 1) -> dict[str, Any]:
-        """Waits for the `count`th line of this name, and gives it."""
+        """Wait for the `count`th line of this name, and return it."""
         await self.until(lambda: len(self.logged(event)) >= count, f"{count} lines of {event}")
         return self.logged(event)[count - 1]
 
     async def replica(self, file: str, offset: int = 4, *, to_the_end: bool = False) -> ReplicaClient:
-        """A replica that was sent the artificial Rotate, with a heartbeat every 50 ms."""
+        """Return a replica that was sent the artificial Rotate, with a heartbeat every 50 ms."""
 
         def connect() -> ReplicaClient:
             client = ReplicaClient(self.port, user=USER, password=PASSWORD)
@@ -87,7 +87,7 @@ class RelayInside:
         return await asyncio.to_thread(connect)
 
     async def served(self, file: str) -> bytes:
-        """All that a new replica is sent of the archive from the beginning of `file`, artificial events left out."""
+        """Return all that a new replica is sent of the archive from the beginning of `file`, without artificial events."""
         client = await self.replica(file, to_the_end=True)
         events = await asyncio.to_thread(client.events_to_eof)
         client.cut()
@@ -104,8 +104,8 @@ async def relay_inside(
     open_one: OpenOne = open_view,
     ssl_ca: Path | None = None,
 ) -> AsyncIterator[RelayInside]:
-    """Runs a relay behind `source` until the block ends; then it must end with exit code 0. more: of its configuration. ssl_ca: the
-    source's authority, where it is not the one of its data directory."""
+    """Run a relay of `source` until the block ends; then it must end with exit code 0. `more` is for its configuration. `ssl_ca` is the
+    source's authority, if it is not the one of its data directory."""
     port = free_port()
     believed = {"ssl_mode": "verify_ca", "ssl_ca": ssl_ca} if ssl_ca is not None else proof_of(source, {})
     proof = "\n".join(f'{key} = "{value}"' for key, value in believed.items())
@@ -148,10 +148,10 @@ async def relay_inside(
 
 
 def ledger(generation: Path) -> list[LedgerRow]:
-    """The archive's ledger."""
+    """Return the archive's ledger."""
     return read_ledger(generation)
 
 
 def damage(generation: Path) -> list[str]:
-    """What `archive verify --deep` finds."""
+    """Return what `archive verify --deep` finds."""
     return [str(finding) for finding in verify_archive(generation, deep=True)]

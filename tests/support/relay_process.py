@@ -1,4 +1,4 @@
-"""A relay as a process of its own, with a configuration made for one test."""
+"""A relay as a separate process, with a configuration made for one test."""
 
 import contextlib
 import json
@@ -41,16 +41,16 @@ class Endpoint(Protocol):
 
 
 class RelayError(Exception):
-    """The relay did not do what was asked; the text has the end of its log."""
+    """The error that the relay did not do what was asked; the text has the end of its log."""
 
 
 class RelayProcess:
-    """`binlog-relay run` in `directory`, from its own relay.toml. `with` starts it and ends it.
+    """The process `binlog-relay run` in `directory`, with its own relay.toml. `with` starts it and ends it.
 
-    source: a server (of deploy.servers, or a fake one), or a directory of binlogs. `sections` change the configuration:
-    sections={"archive": {"sync": "none"}, "source": {"start": "latest"}}. open_files: the system's limit for it, soft and hard.
-    checkout: another checkout of this repository, with its own .venv, whose relay runs in place of this one's.
-    watch_loop: `loop_holds` tells how long its event loop was held.
+    `source` is a server (of deploy.servers, or a fake one), or a directory of binlogs. `sections` change the configuration:
+    sections={"archive": {"sync": "none"}, "source": {"start": "latest"}}. `open_files` is the system's limit for it, soft and hard.
+    `checkout` is another checkout of this repository, with its own .venv, whose relay runs in place of this one's. With `watch_loop`,
+    `loop_holds` returns how long its event loop was held.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class RelayProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the process exists."""
+        """True if the process exists."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -135,7 +135,7 @@ class RelayProcess:
         return self._process.pid
 
     def start(self, *, wait: bool = True, options: Sequence[str] = ()) -> Self:
-        """Starts it; returns when it listens. `options`: more of the command line."""
+        """Start it; return when it listens. `options` are added to the command line."""
         self.log_path.touch()
         self._log_start = self.log_path.stat().st_size
         arguments = ["run", "--config", str(self.config), *options]
@@ -159,7 +159,7 @@ class RelayProcess:
         return self
 
     def wait_listening(self) -> None:
-        """Returns when it says that it listens, and the port takes connections."""
+        """Return when it reports that it listens, and the port accepts connections."""
         deadline = time.monotonic() + READY_TIMEOUT_S
         while time.monotonic() < deadline:
             if not self.running:
@@ -179,23 +179,24 @@ class RelayProcess:
         return False
 
     def loop_holds(self, *, of_all_starts: bool = False) -> LoopHolds:
-        """How long callbacks held its event loop since it listens; of all starts: before that, and of its processes before, too."""
+        """Return how long callbacks have held its event loop since it listens; with `of_all_starts` also before that, and in earlier
+        processes."""
         return read_report(self._report, 0.0 if of_all_starts else self._listening_at)
 
     def kill(self) -> None:
-        """SIGKILL: a crash."""
+        """Send SIGKILL: a crash."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     def stop(self, timeout_s: float = 10.0) -> int:
-        """SIGTERM, and its exit code. Raises: RelayError if it does not end in time."""
+        """Send SIGTERM and return its exit code. Raises: RelayError if it does not end in time."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         return self.wait_ended(timeout_s)
 
     def command(self, *words: str, timeout_s: float = 60.0) -> "subprocess.CompletedProcess[str]":
-        """`binlog-relay WORDS... --config` this relay's configuration, with what it printed."""
+        """Run `binlog-relay WORDS... --config` with this relay's configuration, and return its output."""
         arguments = [*words, "--config", str(self.config)]
         environment = {**os.environ, **self._environment}
         template = template_for(self._environment)
@@ -212,7 +213,7 @@ class RelayProcess:
         )
 
     def wait_ended(self, timeout_s: float = 10.0) -> int:
-        """The exit code. Raises: RelayError if it does not end in time."""
+        """Return the exit code. Raises: RelayError if it does not end in time."""
         assert self._process is not None
         try:
             return self._process.wait(timeout_s)
@@ -222,11 +223,11 @@ class RelayProcess:
     # ---- its configuration -----------------------------------------------------------------------------------------
 
     def add_account(self, **keys: Any) -> None:
-        """One more [[account]]; taken at the start or by `reload`."""
+        """Add an [[account]]; it takes effect at the start or by `reload`."""
         self._add("account", keys)
 
     def add_view(self, **keys: Any) -> None:
-        """One more [[view]]; taken at the start. `for` is a word of Python: target="mysql-5.6"."""
+        """Add a [[view]]; it takes effect at the start. `for` is a word of Python: target="mysql-5.6"."""
         self._add("view", {"for" if key == "target" else key: value for key, value in keys.items()})
 
     def _add(self, section: str, keys: dict[str, Any]) -> None:
@@ -235,7 +236,7 @@ class RelayProcess:
             config.write("\n".join(lines) + "\n")
 
     def reload(self, timeout_s: float = 10.0) -> dict[str, Any]:
-        """SIGHUP; the line that the relay logs about it."""
+        """Send SIGHUP; return the line that the relay logs about it."""
         before = len(self.logged("reloaded")) + len(self.logged("reload_refused"))
         os.kill(self.pid, signal.SIGHUP)
         deadline = time.monotonic() + timeout_s
@@ -249,7 +250,7 @@ class RelayProcess:
     # ---- what it says and holds ------------------------------------------------------------------------------------
 
     def log_lines(self) -> list[dict[str, Any]]:
-        """Its log so far, a dictionary a line."""
+        """Return its log so far, a dictionary for each line."""
         lines = []
         for text in self.log_path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
@@ -259,15 +260,15 @@ class RelayProcess:
         return lines
 
     def logged(self, event: str) -> list[dict[str, Any]]:
-        """The log lines of one event name."""
+        """Return the log lines of one event name."""
         return [line for line in self.log_lines() if line.get("event") == event]
 
     def log_tail(self, lines: int = 25) -> str:
-        """The end of its log, for messages."""
+        """Return the end of its log, for messages."""
         return "\n".join(self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
     def archived(self) -> dict[str, int]:
-        """The archived binlogs with their sizes in bytes."""
+        """Return the archived binlogs with their sizes in bytes."""
         found = {}
         for path in sorted(self.archive.glob("*.[0-9]*")):
             if path.name.rpartition(".")[2].isdigit():
@@ -275,7 +276,7 @@ class RelayProcess:
         return found
 
     def wait_archived(self, file: str, size: int, timeout_s: float = 60.0) -> None:
-        """Returns when `file` holds `size` bytes. Raises: RelayError."""
+        """Return when `file` has `size` bytes. Raises: RelayError."""
         deadline = time.monotonic() + timeout_s
         path = self.archive / file
         while time.monotonic() < deadline:
@@ -287,7 +288,7 @@ class RelayProcess:
         raise RelayError(f"{file} did not reach {size} bytes, archive: {self.archived()}\n{self.log_tail()}")
 
     def sql(self, statement: str, user: str = REPLICA_USER) -> list[tuple[Any, ...]]:
-        """Runs a statement at the relay, as the replica's account or another with the same password."""
+        """Run a statement at the relay, as the replica's account or another with the same password."""
         with (
             contextlib.closing(
                 pymysql.connect(host="127.0.0.1", port=self.port, user=user, password=REPLICA_PASSWORD)
@@ -311,7 +312,7 @@ def _toml(value: object) -> str:
 def wait_for_line(
     relay: RelayProcess, event: str, trouble: str | None = None, timeout_s: float = 15.0
 ) -> dict[str, Any]:
-    """The first log line of this event and trouble. Raises: RelayError."""
+    """Return the first log line of this event and trouble. Raises: RelayError."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         for line in relay.logged(event):

@@ -1,4 +1,4 @@
-"""Starts `python -m relay` as a copy of a process that has imported it (see forking_relay.py), while that is offered."""
+"""A starter of `python -m relay` as a copy of a process that has imported it (see forking_relay.py), while that is offered."""
 
 import contextlib
 import json
@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-# What an interpreter or its libraries read when they start: a copy would not see them changed.
+# An interpreter or its libraries read these when they start: a copy would not see them changed.
 _READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OPENSSL_", "LC_", "LANG")
 
 
 class ForkedProcess:
-    """Like subprocess.Popen, of a process that is another's child."""
+    """A process that is another's child, with the interface of subprocess.Popen."""
 
     def __init__(self, arguments: Sequence[str], pid: int, ended: int) -> None:
         self.pid = pid
@@ -33,24 +33,24 @@ class ForkedProcess:
             os.close(self._ended)
 
     def poll(self) -> int | None:
-        """The exit code, or minus the signal that killed it; None while it runs."""
+        """Return the exit code, or minus the signal that killed it; None while it runs."""
         return self._look(0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """The same, when it has ended. Raises: subprocess.TimeoutExpired."""
+        """Return the same, when it has ended. Raises: subprocess.TimeoutExpired."""
         code = self._look(timeout)
         if code is None:
             raise subprocess.TimeoutExpired(self._arguments, timeout or 0.0)
         return code
 
     def send_signal(self, number: int) -> None:
-        """Nothing where it has ended."""
+        """Send a signal; nothing happens if it has ended."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
     def _look(self, timeout_s: float | None) -> int | None:
@@ -60,14 +60,14 @@ class ForkedProcess:
             if poll.poll(None if timeout_s is None else timeout_s * 1000):
                 with self._reading:
                     if self.returncode is None:
-                        # Nothing is told by a template that was killed, and its copies with it.
+                        # A template that was killed, with its copies, reports nothing.
                         self.returncode = int(os.read(self._ended, 16) or -signal.SIGKILL)
                         os.close(self._ended)
         return self.returncode
 
 
 class RelayTemplate:
-    """The process that has imported the relay; started when the first copy is wanted. `close` ends it and all copies."""
+    """The process that has imported the relay; it is started when the first copy is wanted. `close` ends it and all copies."""
 
     def __init__(self) -> None:
         self._starting = threading.Lock()
@@ -75,7 +75,7 @@ class RelayTemplate:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, arguments: Sequence[str], environment: Mapping[str, str], outputs: Sequence[int]) -> ForkedProcess:
-        """`python -m relay ARGUMENTS` in the checkout. outputs: descriptors for what it prints, and for what it logs."""
+        """Run `python -m relay ARGUMENTS` in the checkout. `outputs` are descriptors for its output, and for its log."""
         request = json.dumps({"arguments": list(arguments), "environment": dict(environment)}).encode()
         ended, told = os.pipe()
         with self._starting:
@@ -91,7 +91,7 @@ class RelayTemplate:
     def run(
         self, arguments: Sequence[str], environment: Mapping[str, str], timeout_s: float
     ) -> "subprocess.CompletedProcess[str]":
-        """The same to its end, with what it printed. Raises: subprocess.TimeoutExpired."""
+        """Run the same to its end, and return its output. Raises: subprocess.TimeoutExpired."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = self.start(arguments, environment, [out.fileno(), err.fileno()])
             try:
@@ -103,7 +103,7 @@ class RelayTemplate:
             return subprocess.CompletedProcess(list(arguments), code, out.read().decode(), err.read().decode())
 
     def close(self) -> None:
-        """Ends what was started."""
+        """End what was started."""
         if self._link is not None and self._process is not None:
             self._link.close()
             self._process.wait()
@@ -128,7 +128,7 @@ _offered: RelayTemplate | None = None
 
 @contextlib.contextmanager
 def offered() -> Iterator[None]:
-    """Relays are started as copies inside, on Linux."""
+    """Start relays as copies inside, on Linux."""
     template = RelayTemplate() if sys.platform == "linux" else None
     with _set(template):
         try:
@@ -139,12 +139,12 @@ def offered() -> Iterator[None]:
 
 
 def withheld() -> contextlib.AbstractContextManager[object]:
-    """Inside each is started for itself: where the process itself is what is looked at, or its memory."""
+    """Start each relay separately inside: for tests of the process itself, or of its memory."""
     return _set(None)
 
 
 def template_for(added: Iterable[str]) -> RelayTemplate | None:
-    """What makes copies, where it is offered. added: variables that the process is to have besides those of this one."""
+    """Return what makes copies, if it is offered. `added` are variables that the process must have besides those of this one."""
     return None if any(name.startswith(_READ_AT_START) for name in added) else _offered
 
 

@@ -1,4 +1,4 @@
-"""A replica's side of a connection, as PyMySQL logs in and as a test reads the stream: blocking, for use in a thread."""
+"""A replica's side of a connection: PyMySQL logs in, and a test reads the stream. It blocks, for use in a thread."""
 
 import socket
 import ssl
@@ -26,7 +26,7 @@ class StreamedEvent:
 
     @property
     def end_log_pos(self) -> int:
-        """As its header says."""
+        """The end position in its header."""
         return int.from_bytes(self.data[13:17], "little")
 
 
@@ -43,7 +43,7 @@ class ReplicaClient:
         context: ssl.SSLContext | None = None,
         speaks: bool = True,
     ) -> None:
-        """speaks: PyMySQL says SET AUTOCOMMIT when it is logged in; else no more than SET NAMES."""
+        """Log in. With `speaks` PyMySQL sends SET AUTOCOMMIT after the login; otherwise only SET NAMES."""
         tls: dict[str, Any] = {"ssl_disabled": True} if context is None else {"ssl": context}
         self.connection: Any = pymysql.connect(
             host="127.0.0.1",
@@ -56,7 +56,7 @@ class ReplicaClient:
         )
 
     def query(self, statement: str) -> tuple[tuple[Any, ...], ...]:
-        """The rows of a statement."""
+        """Return the rows of a statement."""
         with self.connection.cursor() as cursor:
             cursor.execute(statement)
             return tuple(cursor.fetchall())
@@ -64,7 +64,7 @@ class ReplicaClient:
     def set_up(
         self, *, server_id: int = 77, uuid: str | None = None, checksum: bool = True, heartbeat_s: float = 0.0
     ) -> None:
-        """What a 5.6 replica says before it asks for the dump."""
+        """Send what a 5.6 replica sends before it asks for the dump."""
         self.query("SELECT UNIX_TIMESTAMP()")
         self.query(f"SET @master_heartbeat_period= {int(heartbeat_s * 1e9)}")
         if checksum:
@@ -75,17 +75,17 @@ class ReplicaClient:
         self.connection._read_ok_packet()
 
     def command(self, code: int, body: bytes) -> None:
-        """Sends any command."""
+        """Send any command."""
         self.connection._execute_command(code, body)
 
     def ask_dump(self, file: str, offset: int, *, server_id: int = 77, flags: int = 0) -> None:
-        """COM_BINLOG_DUMP."""
+        """Send COM_BINLOG_DUMP."""
         self.command(
             COMMAND.COM_BINLOG_DUMP, struct.pack("<IHI", offset & 0xFFFFFFFF, flags, server_id) + file.encode()
         )
 
     def event(self) -> StreamedEvent | None:
-        """The next event; None at EOF. Raises: pymysql.MySQLError for an error packet."""
+        """Return the next event; None at EOF. Raises: pymysql.MySQLError for an error packet."""
         packet = self.connection._read_packet()
         if packet.is_eof_packet():
             return None
@@ -94,7 +94,7 @@ class ReplicaClient:
         return StreamedEvent(data[1:])
 
     def events(self, count: int) -> list[StreamedEvent]:
-        """The next `count` events."""
+        """Return the next `count` events."""
         events = []
         for _ in range(count):
             event = self.event()
@@ -103,27 +103,27 @@ class ReplicaClient:
         return events
 
     def events_to_eof(self) -> list[StreamedEvent]:
-        """All events up to EOF."""
+        """Return all events up to EOF."""
         events = []
         while (event := self.event()) is not None:
             events.append(event)
         return events
 
     def close(self) -> None:
-        """Says COM_QUIT."""
+        """Send COM_QUIT."""
         self.connection.close()
 
     def shut_down(self) -> None:
-        """Ends both directions as a replica's STOP SLAVE does, which leaves the socket to be closed later."""
+        """End both directions as a replica's STOP SLAVE does, which leaves the socket to be closed later."""
         self.connection._sock.shutdown(socket.SHUT_RDWR)
 
     def read_out_and_leave(self) -> None:
-        """Says that nothing more will be asked, reads what comes until then, and closes with nothing unread."""
+        """Announce that nothing more will be asked, read what comes until then, and close with nothing unread."""
         self.connection._sock.shutdown(socket.SHUT_WR)
         while self.connection._sock.recv(65536):
             pass
         self.cut()
 
     def cut(self) -> None:
-        """Drops the connection without a word."""
+        """Drop the connection without a goodbye."""
         self.connection._force_close()

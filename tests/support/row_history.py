@@ -1,7 +1,7 @@
-"""The rows that the tables of a binlog hold after each change, and the changes of rows that the binlog does not tell:
+"""The rows that the tables of a binlog contain after each change, and the changes of rows that the binlog does not record:
 
-what foreign keys with CASCADE and SET NULL do to other tables (MySQL 5.6 logs the parent's row only), and the columns that MINIMAL
-and NOBLOB images leave out.
+the effects of foreign keys with CASCADE and SET NULL on other tables (MySQL 5.6 logs the parent's row only), and the columns that
+MINIMAL and NOBLOB images leave out.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,8 @@ Identity = tuple[Value, ...]
 
 
 class TrueChange(NamedTuple):
-    """A row of a table before and after, whole as far as it is known. cascaded: a foreign key did it, no event tells of it."""
+    """A row of a table before and after, whole as far as it is known. `cascaded` says that a foreign key did it, which no event
+    records."""
 
     table: JudgedTable
     before: Row | None
@@ -26,7 +27,7 @@ class TrueChange(NamedTuple):
 
 
 class RowHistory:
-    """Rows by what identifies them. unknown: rows that a log changed and that nothing before told of."""
+    """Rows by their identity. `unknown` counts rows that a log changed and of which nothing was known before."""
 
     def __init__(self, judge: KeyJudge) -> None:
         self.tables: dict[TableName, JudgedTable] = {}
@@ -40,7 +41,7 @@ class RowHistory:
     def redefine(
         self, tables: dict[TableName, JudgedTable], emptied: set[TableName], renamed: dict[TableName, TableName]
     ) -> None:
-        """Other definitions hold from here on. emptied: tables that were made anew; renamed: new names by old ones."""
+        """Use other definitions from here on. `emptied` are tables that were recreated; `renamed` maps old names to new ones."""
         held = {renamed.get(name, name): rows for name, rows in self._rows.items()}
         former = {renamed.get(name, name): table for name, table in self.tables.items()}
         self._rows = {}
@@ -54,16 +55,16 @@ class RowHistory:
         self.tables = tables
 
     def rows(self, name: TableName) -> list[Row]:
-        """The rows that a table has now."""
+        """Return the current rows of a table."""
         return [row for same in self._rows[name].values() for row in same]
 
     def begin_group(self, *, cascades: bool) -> None:
-        """Another transaction begins. cascades: foreign keys change rows that it does not tell of."""
+        """Begin another transaction. With `cascades` foreign keys change rows that it does not record."""
         self._cascades = cascades
         self._gone.clear()
 
     def apply(self, change: RowChange) -> Iterator[TrueChange]:
-        """What becomes of this row, and of those that foreign keys take along."""
+        """Yield the change of this row, and of those that foreign keys change with it."""
         table = self.tables[change.table.schema, change.table.name]
         if len(table.columns) != len(change.table.types):
             raise ValueError(
@@ -76,12 +77,12 @@ class RowHistory:
         yield from self._put(table, before, after, cascaded=False, follow=self._cascades and change.checked)
 
     def _held(self, table: JudgedTable, image: Row) -> Row:
-        """The whole row that a before image means."""
+        """Return the whole row that a before image means."""
         rows = self._rows[table.name]
         if ABSENT not in (image[column] for column in table.identity or range(len(image))):
             found = rows.get(_identity(table, image))
             if found:
-                # What the image has is the truth: a statement may have changed the rest unseen.
+                # The image is the truth: a statement may have changed the rest unseen.
                 return tuple(old if new is ABSENT else new for old, new in zip(found[-1], image, strict=True))
         else:
             for row in self.rows(table.name):
@@ -140,15 +141,15 @@ class RowHistory:
             yield from self._put(child, row, changed, cascaded=True, follow=True, depth=depth + 1)
 
     def values(self, table: JudgedTable, columns: tuple[int, ...], row: Row) -> tuple[object, ...] | None:
-        """The values of whole columns as the server compares them; None where one is NULL, or not known."""
+        """Return the values of whole columns as the server compares them; None where one is NULL, or not known."""
         return self.key_values(table, tuple((column, 0) for column in columns), row)
 
     def expression_values(self, key: ExpressionKey, row: Row) -> tuple[int, ...]:
-        """Numbers for the values of a key over expressions; none where NULL is in it, or it is not known."""
+        """Return numbers for the values of a key over expressions; none if NULL is in it, or it is not known."""
         return self._judge.classes_of_row(key, row)
 
     def key_values(self, table: JudgedTable, parts: tuple[tuple[int, int], ...], row: Row) -> tuple[object, ...] | None:
-        """The same of the first characters of columns: parts are (column, characters), 0: all."""
+        """Return the same of the first characters of columns: parts are (column, characters), 0: all."""
         found: list[object] = []
         for column, prefix in parts:
             value = row[column]

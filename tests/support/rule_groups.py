@@ -22,7 +22,7 @@ STATUS: Final = b"\0\0\0\0\0\x01" + struct.pack("<Q", 0) + b"\x06\x03std\x04\x08
 
 
 def settings(**changes: Any) -> ViewSettings:
-    """A view's settings, the defaults but for `changes`."""
+    """Return a view's settings, the defaults but for `changes`."""
     given: dict[str, Any] = {"name": "v", "gtids": "assign", "uuid": UUID(int=16), **changes}
     return ViewSettings(**given)
 
@@ -37,8 +37,8 @@ class Rows:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement with other than the usual setting. seeds: types of events in front of it. options: flags of its session, as in
-    the event, such as 1 << 26 where it does not check foreign keys."""
+    """A statement with other than the usual setting. `seeds` are types of events before it. `options` are flags of its session, as in
+    the event, such as 1 << 26 if it does not check foreign keys."""
 
     text: str | bytes
     thread: int = 7
@@ -65,7 +65,7 @@ INTVAR: Final = b"\x02" + bytes(8)
 
 @dataclass(frozen=True)
 class _ReadAnew:
-    """Events that can only be gone over."""
+    """Events that can only be iterated."""
 
     events: Iterable[GroupEvent]
 
@@ -75,7 +75,7 @@ class _ReadAnew:
 
 @dataclass
 class RuleRun:
-    """Groups through rules, one after the other. told: all their plans as texts."""
+    """Groups through rules, one after the other. `told` are all their plans as texts."""
 
     settings: ViewSettings = field(default_factory=settings)
     version: str = "5.6.24-log"
@@ -86,7 +86,7 @@ class RuleRun:
         self.data = b""
 
     def plan(self, *items: Item) -> list[list[str]]:
-        """What becomes of one group, as texts: statements, `rows of t`, `(type)`; `+` before what is not the source's."""
+        """Return the plan of one group, as texts: statements, `rows of t`, `(type)`; `+` precedes what is not the source's."""
         groups = list(self.groups(*items))
         assert len(groups) == 1, [group.events for group in groups]
         self.group = groups[0]
@@ -102,14 +102,14 @@ class RuleRun:
         return [self._shown(out) for out in made]
 
     def _read_anew(self, known: bytes, group: SourceGroup) -> tuple[list[OutGroup], bytes]:
-        """What becomes of the same group where it is so long that nobody holds its events."""
+        """Return the plan of the same group if it is so long that its events are not held."""
         rules = MysqlRules(self.settings)
         rules.before = self.rules.before
         rules.restore(known)
         return rules.plan(group._replace(events=_ReadAnew(group.events))), rules.state()
 
     def groups(self, *items: Item) -> list[SourceGroup]:
-        """The groups that these events are."""
+        """Return the groups that these events are."""
         binlog = BinlogBuilder(version=self.version, checksum=self.version >= "5.6")
         for item in items:
             self._add(binlog, Statement(item) if isinstance(item, str) else item)
@@ -166,13 +166,13 @@ class RuleRun:
 
 
 def stopped(rules: RuleRun, *items: Item) -> StopReason:
-    """Why a group stops the view."""
+    """Return why a group stops the view."""
     with pytest.raises(Untranslatable) as raised:
         rules.plan(*items)
     return raised.value.reason
 
 
 def text_of(body: bytes) -> str:
-    """The statement of a Query event's body."""
+    """Return the statement of a Query event's body."""
     status = int.from_bytes(body[11:13], "little")
     return body[13 + status + body[8] + 1 :].decode("utf-8", "backslashreplace")

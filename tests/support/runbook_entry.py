@@ -1,4 +1,4 @@
-"""What docs/RUNBOOK.md says of an alert, part by part: a rehearsal does what stands there, and nothing else."""
+"""The entries of docs/RUNBOOK.md on alerts, part by part: a rehearsal does what they say, and nothing else."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ _PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "RUNBOOK.md"
 
 
 class RunbookEntry:
-    """The entry of an alert. Raises: AssertionError where the page has none."""
+    """The entry of an alert. Raises: AssertionError if the page has none."""
 
     def __init__(self, alert: str) -> None:
         text = _PAGE.read_text(encoding="utf-8")
@@ -19,5 +19,5 @@ class RunbookEntry:
         self._parts = {name: " ".join(words.split()) for name, words in zip(told[::2], told[1::2], strict=True)}
 
     def says(self, part: str, words: str) -> None:
-        """Raises: AssertionError where the part, such as "Do", does not have these words."""
+        """Raise AssertionError if the part, such as "Do", does not have these words."""
         assert words in self._parts[part], f"{self.alert}, {part}: not {words!r} but {self._parts[part]!r}"

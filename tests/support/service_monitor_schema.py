@@ -1,8 +1,8 @@
-"""What a ServiceMonitor may have, written by hand after the API reference of prometheus-operator (monitoring.coreos.com/v1).
+"""The keys that a ServiceMonitor may have, written by hand after the API reference of prometheus-operator (monitoring.coreos.com/v1).
 
-Kubernetes' own schema, which kubernetes-validate has, knows no resources of others. Here stand the keys that a manifest for one service
-may need, with their types; a key that is not here is refused, so that a slip of the pen is. Not what the operator's own validation
-says beyond that.
+Kubernetes' own schema, which kubernetes-validate has, does not cover other resources. This lists the keys that a manifest for one
+service may need, with their types; an unlisted key is refused, so that a slip of the pen is. The operator's own further validation is
+not included.
 """
 
 from typing import Any, Final

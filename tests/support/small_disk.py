@@ -1,4 +1,4 @@
-"""File systems that are soon full."""
+"""Small file systems that fill up quickly."""
 
 import contextlib
 import os
@@ -11,7 +11,8 @@ import pytest
 
 @contextlib.contextmanager
 def small_disk(place: Path, size: str) -> Iterator[Path]:
-    """A tmpfs at `place`, which is made. size: as mount takes it, such as 24m. Where none can be mounted, the test is skipped."""
+    """Yield a tmpfs at `place`, which is created. `size` is in mount's notation, such as 24m. If none can be mounted, the test is
+    skipped."""
     if os.geteuid() != 0:
         pytest.skip("mounting a small tmpfs needs root")
     place.mkdir(parents=True)

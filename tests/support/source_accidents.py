@@ -1,4 +1,4 @@
-"""A source has an accident, the relay stops by name, somebody accepts the gap, and each replica gets where it can get.
+"""A source has an accident, the relay stops by name, an operator accepts the gap, and each replica continues as far as it can.
 
 along    a replica that followed the relay all the time, so that it has what the source loses
 behind   one that was stopped before that
@@ -59,7 +59,7 @@ CASES: Final = (
     *(Case(server, "promoted", "gtid") for server in ("mysql56", "mysql97", "mariadb")),
     *(Case("mysql56", accident, "gtid") for accident in ("tail_lost", "purged")),
 )
-"""All of them."""
+"""Return all of them."""
 STOPS: Final = {
     "purged": ("position_purged",),
     "tail_lost": ("source_lost_its_tail",),
@@ -73,7 +73,8 @@ STOPS: Final = {
 
 
 class AccidentRun:
-    """`run` one case; `servers` makes servers, which belong to it; the relay lives in `directory`. Raises: AssertionError."""
+    """A run of one case by `run`; `servers` makes servers, which belong to it; the relay lives in `directory`. Raises:
+    AssertionError."""
 
     def __init__(self, servers: Callable[[str], Server], case: Case, directory: Path) -> None:
         self._servers = servers
@@ -106,7 +107,7 @@ class AccidentRun:
     # --- the accidents -----------------------------------------------------------------------------------------------
 
     def _purged(self) -> None:
-        """Binlogs went while the relay was down. `behind` gets them from the source itself."""
+        """Purge binlogs while the relay is down. `behind` gets them from the source itself."""
         self._write(3)
         self._wait_rows(self.along, 3)
         assert self.relay.stop() == 0
@@ -130,7 +131,7 @@ class AccidentRun:
         self._write(20, 21)
 
     def _tail_cut(self) -> None:
-        """The newest file is cut inside an event; the tables keep what was in it."""
+        """Cut the newest file inside an event; the tables keep what was in it."""
         self._write(3, 10, 11)
         self._wait_rows(self.along, 5)
         if self.case.server == "mysql97":
@@ -147,7 +148,7 @@ class AccidentRun:
         self._write(20, 21)
 
     def _newest_lost(self) -> None:
-        """The name of the file that was lost is used again."""
+        """Reuse the name of the file that was lost."""
         with self._put_back():
             self.source.sql("FLUSH BINARY LOGS")
             self._write(10, 11)
@@ -155,7 +156,7 @@ class AccidentRun:
         self._write(20, 21)
 
     def _restored(self) -> None:
-        """From a backup of the whole directory: several files are others now."""
+        """Restore from a backup of the whole directory: several files differ now."""
         with self._put_back():
             for row in (10, 11, 12):
                 self._write(row)
@@ -175,7 +176,7 @@ class AccidentRun:
         self.relay.sql("START SLAVE")
 
     def _copy(self) -> None:
-        """A copy of the disk that is older than the archive, under another name."""
+        """Use a copy of the disk that is older than the archive, under another name."""
         kept = self._frozen_copy()
         self._write(10, 11)
         self._wait_rows(self.along, 5)
@@ -192,7 +193,7 @@ class AccidentRun:
         self._change_relay()
 
     def _promoted(self) -> None:
-        """A replica of the source takes its place that had not got all; its binlogs are its own."""
+        """Promote a replica that had not received everything; its binlogs are its own."""
         other = self._servers(self.case.server).start(server_id=2, options=self._options)
         other.sql("FLUSH BINARY LOGS")
         follow_by_gtid(other, self.source.port, self.source.replication_user, self.source.replication_password)
@@ -219,7 +220,7 @@ class AccidentRun:
 
     @contextlib.contextmanager
     def _put_back(self) -> Iterator[None]:
-        """What happens inside is lost at the source, and archived."""
+        """Lose at the source what happens inside, after it is archived."""
         kept = self._frozen_copy()
         yield
         self.source.kill()
@@ -229,7 +230,7 @@ class AccidentRun:
         self.source.start()
 
     def _frozen_copy(self) -> Path:
-        """The source's data as they are, with row 3, which `behind` lacks."""
+        """Return the source's data as they are, with row 3, which `behind` lacks."""
         self._write(3)
         self._wait_rows(self.along, 3)
         wait_for_checkpoint(self.source)
@@ -283,7 +284,7 @@ class AccidentRun:
     # --- the replicas ------------------------------------------------------------------------------------------------
 
     def _after_purged(self) -> None:
-        """Who lacks what is missing is stopped; who has it from elsewhere goes on."""
+        """Check that a replica without the missing part is stopped; one that has it from elsewhere continues."""
         text = self._refusal(self.along)
         assert "binlogs are missing up to" in text, text
         if self._by_gtid:
@@ -296,7 +297,7 @@ class AccidentRun:
             self._equal(self.along)
 
     def _after_a_loss(self) -> None:
-        """Who has what the source lost is stopped by name, whatever it asks for; who has not goes on."""
+        """Check that a replica with what the source lost is stopped by name, whatever it asks for; others continue."""
         self._refused_as_ahead(self.along)
         self.along.stop_replica()
         self.along.start_replica()
@@ -310,7 +311,8 @@ class AccidentRun:
         self._equal(self.behind)
 
     def _after_tail_cut(self) -> None:
-        """The tables of the source may have what its binlog lost: then `behind` lacks it, as behind the source itself."""
+        """Check the end: the tables of the source may have what its binlog lost; then it is missing from `behind`, as in a direct
+        replica."""
         if self.case.server == "mysql97":
             # InnoDB tells it what was executed, and it gives no number again: nothing was lost but binlog.
             assert self.told["Lost by the source"] == "nothing that is known", self.told
@@ -324,7 +326,7 @@ class AccidentRun:
         assert {10, 20, 21} <= set(self._rows(self.behind)) <= set(self._rows(self.source))
 
     def _after_reset(self) -> None:
-        """Whether the data were reset too, the binlogs do not tell: people know. Here they were not."""
+        """Check the end: the binlogs do not show whether the data were reset too; people know. Here they were not."""
         if self._by_gtid:
             self._refused_as_ahead(self.along)
             self.along.stop_replica()
@@ -403,7 +405,7 @@ class AccidentRun:
 
 
 def into_another_second() -> None:
-    """By the second in which a file was made it is known from another of its name."""
+    """Wait for another second: the creation time in seconds distinguishes a file from another of its name."""
     made = int(time.time())
     wait_until(lambda: int(time.time()) > made, "the next second")
 

@@ -108,23 +108,23 @@ class Watcher:
 
 @dataclass
 class Outcome:
-    """What a run came to. `told`: the places that the replica by file and position was told."""
+    """The result of a run. `told` are the places that the replica by file and position was told."""
 
     changes: int = 0
     transactions: int = 0
     told: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
-    """From the order to change to the first transaction of the new source at `always`, once for each change."""
+    """The time from the order to change to the first transaction of the new source at `always`, once for each change."""
 
 
 def executed(server: Server) -> str:
-    """All that it executed, in its own words."""
+    """Return all that it executed, in its own notation."""
     name = "gtid_binlog_pos" if server.flavour == "mariadb" else "gtid_executed"
     return str(server.sql(f"SELECT @@GLOBAL.{name}")[0][0])
 
 
 def applied(replica: Server) -> str:
-    """The same of a replica."""
+    """Return the same for a replica."""
     name = "gtid_slave_pos" if replica.flavour == "mariadb" else "gtid_executed"
     return str(replica.sql(f"SELECT @@GLOBAL.{name}")[0][0])
 
@@ -132,7 +132,7 @@ def applied(replica: Server) -> str:
 def follow_by_gtid(
     replica: Server, port: int, user: str, password: str, *, was_source: bool = False, tls: bool = False
 ) -> None:
-    """Follows whoever listens there."""
+    """Follow whatever listens there."""
     if replica.flavour != "mariadb":
         options: dict[str, Any] = {"ssl": 1} if tls else {}
         replica.attach("127.0.0.1", port, user, password, auto_position=1, heartbeat_period=1, **options)
@@ -169,7 +169,7 @@ class Changes:
         self.relay = RelayProcess(directory, self.source, port=free_port(), sections=sections)
 
     def run(self, changes: int) -> Outcome:
-        """Raises: AssertionError."""
+        """Run that many changes. Raises: AssertionError."""
         self._follow(self.other, self.source, was_source=False)
         with self.relay, contextlib.ExitStack() as stack:
             writer = stack.enter_context(SteadyWriter(self.source, database=_DATABASE, pause_s=0.002))
@@ -221,7 +221,7 @@ class Changes:
         wait_until(lambda: any(self.relay.archive.glob("*.0*")), "the relay has a file", _WAIT_S)
 
     def _promote(self, writer: SteadyWriter) -> SteadyWriter:
-        """The two servers change places; the writer goes on at once at the new source."""
+        """Swap the two servers; the writer continues at once at the new source."""
         writer.stop()
         former, promoted = self.source, self.other
         wanted = executed(former)
@@ -254,7 +254,7 @@ class Changes:
         told = _TOLD.search(text)
         assert number in (1236, 13114) and told is not None, (number, text)
         status = replica.replica_status()
-        # What it was sent before that is to be applied first: CHANGE MASTER throws relay logs away.
+        # Events that it was sent before must be applied first: CHANGE MASTER discards relay logs.
         wait_until(lambda: _applied_all(replica), f"all that was received is applied: {status}", _WAIT_S)
         self.outcome.told.append(f"{told[1]}:{told[2]}")
         replica.attach("127.0.0.1", self.relay.port, REPLICA_USER, REPLICA_PASSWORD, told[1], int(told[2]))
@@ -274,7 +274,7 @@ class Changes:
             assert GtidSet.from_text(executed(replica)) == GtidSet.from_text(wanted)
 
     def _check_connection(self, replica: Server) -> None:
-        """It passed from source to source on its first connection, and acknowledged the transactions of each."""
+        """Check that it passed from source to source on its first connection, and acknowledged the transactions of each."""
         relay = self.relay
         (server_id,) = replica.sql("SELECT @@GLOBAL.server_id")[0]
         (dump,) = [line for line in relay.logged("dump_started") if line["server_id"] == server_id]

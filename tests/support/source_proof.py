@@ -1,13 +1,13 @@
-"""How a server of deploy.servers proves to be itself: MySQL 9.7 has caching_sha2_password only, and keeps what proves it as files."""
+"""The proof of identity of a server of deploy.servers: MySQL 9.7 has caching_sha2_password only, and keeps its proof as files."""
 
 from pathlib import Path
 from typing import Any
 
 
 def proof_of(source: object, section: dict[str, Any]) -> dict[str, str]:
-    """The keys of [source] by which it is believed: its authority, or with ssl_mode = "disabled" its public key.
+    """Return the keys of [source] that prove it: its authority, or with ssl_mode = "disabled" its public key.
 
-    section: what the test says of the source; empty where it says how the source is believed, or asks for TLS unchecked.
+    `section` is the test's own; the result is empty if that already proves the source, or asks for TLS unchecked.
     """
     data: Path | None = getattr(source, "datadir", None)
     authority = data / "ca.pem" if data is not None else None
@@ -21,5 +21,5 @@ def proof_of(source: object, section: dict[str, Any]) -> dict[str, str]:
 
 
 def feed_proof_of(source: object) -> dict[str, Any]:
-    """The same for a `FeedSource`."""
+    """Return the same for a `FeedSource`."""
     return {key: Path(value) if key == "ssl_ca" else value for key, value in proof_of(source, {}).items()}

@@ -1,7 +1,7 @@
 """Spark's standalone master and its workers, started from the pyspark package on loopback.
 
-Each worker is a session of processes of its own, with its executors in it: it can be killed as a machine that fails. The Python of
-executors has the packages that are installed here, and not this one: they get that from whoever submits a job.
+Each worker is a separate session of processes, with its executors in it: it can be killed as a machine that fails. The Python of
+executors has the packages that are installed here, but not this one: they get that with a submitted job.
 """
 
 import contextlib
@@ -29,19 +29,19 @@ from tests.support.free_port import free_port
 
 _READY_S: Final = 180.0
 _LOOPBACK: Final = "127.0.0.1"
-# What lives for one proof: to compile it well costs more than it saves.
+# Compiling a JVM's code well costs more than it saves for one proof.
 _BRIEF_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 _PACKAGE: Final = Path(pyspark.__file__).parent
 
 
 def need_java() -> None:
-    """Skips the test where Spark cannot run."""
+    """Skip the test if Spark cannot run."""
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         pytest.skip("there is no Java: Spark needs 17 or later")
 
 
 def bare_python(directory: Path) -> Path:
-    """A Python with the packages that are installed here, and without this one, as executors have it."""
+    """Return a Python with the packages that are installed here, and without this one, as executors have it."""
     home = directory / "executor-python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
     library = home / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
@@ -52,24 +52,25 @@ def bare_python(directory: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class SparkWorker:
-    """A worker that was started. `directory`: where its executors work, with their logs."""
+    """A worker that was started. `directory` is where its executors work, with their logs."""
 
     process: subprocess.Popen[bytes]
     directory: Path
     port: int
 
     def kill(self) -> None:
-        """As if its machine lost power: the worker, its executors and what they had started."""
+        """Kill the worker, its executors and their children, as if its machine lost power."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 
 class SparkCluster:
-    """`with` starts and ends it. `master`: its URL; `python`: the one of executors; `workers`: those that were started."""
+    """A cluster that `with` starts and ends. `master` is its URL; `python` is that of executors; `workers` are those that were
+    started."""
 
     def __init__(self, directory: Path, workers: int = 2, *, cores: int = 1, memory_mb: int = 1024) -> None:
-        """cores, memory_mb: of each worker, for executors."""
+        """Create it; `cores` and `memory_mb` are those of each worker, for executors."""
         self.directory = directory
         self._wanted = workers
         self._cores, self._memory_mb = cores, memory_mb
@@ -79,10 +80,10 @@ class SparkCluster:
         self.python = Path()
         self.workers: list[SparkWorker] = []
         self.environment: dict[str, str] = {}
-        """Of workers that are started from now on; executors inherit it."""
+        """The variables of workers that are started from now on; executors inherit them."""
 
     def start_workers(self, count: int = 1) -> list[SparkWorker]:
-        """More of them; returns when the master knows them."""
+        """Start more of them; return when the master knows them."""
         for number in range(len(self.workers) + 1, len(self.workers) + 1 + count):
             directory = self.directory / f"worker{number}"
             directory.mkdir()
@@ -96,13 +97,13 @@ class SparkCluster:
         return started
 
     def state(self) -> dict[str, Any]:
-        """What the master says of itself: workers, applications, their cores."""
+        """Return the master's status: workers, applications, their cores."""
         with urllib.request.urlopen(f"http://{_LOOPBACK}:{self._page_port}/json/", timeout=10) as answer:
             told: dict[str, Any] = json.loads(answer.read())
         return told
 
     def _alive(self) -> set[int]:
-        """The ports of the workers that the master counts on."""
+        """Return the ports of the workers that the master counts on."""
         return {int(worker["port"]) for worker in self.state()["workers"] if worker["state"] == "ALIVE"}
 
     def _start(self, name: str, arguments: list[str], log: str) -> subprocess.Popen[bytes]:

@@ -1,8 +1,8 @@
-"""What replicas, tools and people ask: to be answered as a source answers it."""
+"""Statements of replicas, tools and people, which must be answered as a source answers them."""
 
 from typing import Final
 
-# What each generation of replicas asks before its dump, and tools on connect. Values are those of the source.
+# Statements of each generation of replicas before its dump, and of tools on connect. Values are those of the source.
 SAME: Final = [
     "SHOW VARIABLES LIKE 'SERVER_ID'",
     "SELECT @@GLOBAL.SERVER_ID",
@@ -70,7 +70,7 @@ SAME_SHAPE: Final = [
     "SHOW GLOBAL STATUS LIKE 'Uptime'",
 ]
 
-# What people and tools ask besides: rows, names and kinds of columns are the source's, and errors.
+# Further statements of people and tools: rows, names and kinds of columns are the source's, and errors.
 ALIKE: Final = [
     "/* ping */",
     "-- nothing",
@@ -130,7 +130,7 @@ ALIKE: Final = [
     "SELECT @@warning_count, @@error_count",
 ]
 
-# What the console answers, in the words of every version; the rows are the relay's own.
+# Statements that the console answers, in the words of every version; the rows are the relay's own.
 SHOWN: Final = [
     "SHOW MASTER STATUS",
     "SHOW BINARY LOG STATUS",

@@ -1,4 +1,4 @@
-"""Texts that were made to cost a reader of statements much, and what each reader of a relay takes for them."""
+"""Texts that cost a reader of statements much, and the readers of a relay with the texts that they accept."""
 
 import random
 import struct
@@ -11,10 +11,10 @@ from uuid import UUID
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER_SIZE
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import defines, may_define
 from protocol.binlog.statement_text import one_line
 from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.statements.statement_names import defined_names
 from protocol.sql.tables.ddl_parser import parse_ddl
 from relay.export.table_choice import TableChoice
 from relay.feed.statements.logged_changes import logged_changes
@@ -31,13 +31,14 @@ from tests.support.rule_groups import STATUS
 from tests.support.target_groups import Event, group_of, statement
 
 SIZES: Final = (4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
-"""In bytes; the larger ones only for what is quick."""
+"""The sizes in bytes; the larger ones only for what is quick."""
 MOST_US_A_BYTE: Final = 60.0
-"""Of processor time, on a slow machine, where every byte is a word of a definition."""
+"""The limit of processor time, on a slow machine, if every byte is a word of a definition."""
 MOST_GROWTH: Final = 2.2
-"""So many times as much a byte may a text cost as one that is a quarter as long: what is quadratic takes four times as much."""
+"""A text may cost at most so many times as much a byte as one that is a quarter as long: a quadratic cost would be four times as
+much."""
 _LEAST_S: Final = 0.02
-"""What takes less than this is not compared: the clock says too little."""
+"""Shorter times are not compared: the clock is too coarse."""
 Reader = Callable[[bytes], object]
 _REFUSALS: Final = (Untranslatable, UnsupportedSyntax)
 
@@ -107,7 +108,7 @@ _PAIRS: Final = (
 
 @dataclass(frozen=True)
 class CostlyText:
-    """`head`, then `unit` again and again, then `close` as often, then `tail`."""
+    """A text: `head`, then `unit` repeatedly, then `close` as often, then `tail`."""
 
     head: str
     unit: str
@@ -115,13 +116,13 @@ class CostlyText:
     close: str = ""
 
     def of_size(self, size: int) -> bytes:
-        """About so many bytes."""
+        """Return about so many bytes."""
         times = max(1, (size - len(self.head) - len(self.tail)) // len(self.unit + self.close))
         return (self.head + self.unit * times + self.close * times + self.tail).encode("latin-1")
 
 
 def random_text(random_: random.Random) -> CostlyText:
-    """A text of any kind."""
+    """Return a text of any kind."""
     head, tail = random_.choice(_HEADS), random_.choice(_TAILS)
     if random_.random() < 0.12:
         unit, close = random_.choice(_PAIRS)
@@ -143,7 +144,7 @@ class Finding:
 
 
 def measure(reader: str, text: CostlyText) -> Finding | None:
-    """What is wrong with what it costs; None: nothing. A reader that fails with anything but a refusal raises that."""
+    """Return what is wrong with its cost; None if nothing. A reader that fails with anything but a refusal raises that."""
     _time(reader, text, 256)  # what is imported or made once is no cost of a text
     seconds: dict[int, float] = {}
     for size in SIZES:
@@ -277,4 +278,4 @@ def _readers() -> Iterator[tuple[str, Reader]]:
 
 _TELLER: Final = DefiningSession()
 READERS: Final[dict[str, Reader]] = dict(_readers())
-"""By name."""
+"""The readers by name."""

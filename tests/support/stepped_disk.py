@@ -1,4 +1,4 @@
-"""A disk that something happens to between two calls that change it."""
+"""A disk on which something happens between two calls that change it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from relay.archive.storage.files import Buffer, FileLayer
 
 
 class SteppedDisk(FileLayer, ABC):
-    """Takes a step before each call that would make, write, rename, remove or sync a file; what a step is, its subclass says."""
+    """A disk that takes a step before each call that would make, write, rename, remove or sync a file; a subclass defines the step."""
 
     @abstractmethod
     def step(self) -> None:
-        """The step."""
+        """Take the step."""
 
     def create(self, path: Path) -> int:
         self.step()

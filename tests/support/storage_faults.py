@@ -1,6 +1,6 @@
-"""An HTTP proxy before an object storage that is no kinder than one: 503, silence, cut bodies, wrong bytes, refused connections.
+"""An HTTP proxy before an object storage, with its possible faults: 503, silence, cut bodies, wrong bytes, refused connections.
 
-It also puts right what `rclone serve s3` does as no S3 does: a range is answered there with status 200, clients want 206.
+It also corrects a difference of `rclone serve s3` from S3: a range is answered there with status 200, clients expect 206.
 
     python -m tests.support.storage_faults PORT TARGET_PORT      without faults, in a process of its own, for measuring
 """
@@ -24,9 +24,9 @@ _RANGE: Final = re.compile(rb"^range:\s*(.*?)\s*$", re.IGNORECASE | re.MULTILINE
 
 
 class Fault(enum.Enum):
-    """What becomes of a request. CUT: half of the answer's body, then a reset. HALF: the same, as if it were all. WRONG: a byte of the
-    body is another. SILENT: no answer until the proxy is told `end_silence`. RESET: a reset without an answer. TIMED_OUT, ABORTED,
-    SKEWED: as S3 says so."""
+    """The fate of a request. CUT: half of the answer's body, then a reset. HALF: the same, as if it were all. WRONG: a byte of the
+    body is changed. SILENT: no answer until `end_silence`. RESET: a reset without an answer. TIMED_OUT, ABORTED, SKEWED: the errors
+    of S3."""
 
     THROTTLED = "503"
     CUT = "cut"
@@ -57,11 +57,11 @@ _ANSWERS: Final = {
         "The difference between the request time and the server's is too large.",
     ),
 }
-"""Status, code and message of those that are answers."""
+"""The status, code and message of those that are answers."""
 
 
 class StorageRequest(NamedTuple):
-    """One that came. `byte_range`: as in its head, "" where there is none."""
+    """A received request. `byte_range` is that of its head, "" if there is none."""
 
     method: str
     path: str
@@ -77,9 +77,9 @@ class _Order:
 
 
 class StorageFaults:
-    """Listens on `port`, passes on to `target_port`, both on loopback. `with` starts and ends it.
+    """A proxy that listens on `port` and passes requests on to `target_port`, both on loopback. `with` starts and ends it.
 
-    `requests`: all that came, in order. `delay_s`: each answer comes so much later.
+    `requests` are all that came, in order. `delay_s` delays each answer.
     """
 
     def __init__(self, target_port: int, port: int = 0) -> None:
@@ -96,7 +96,7 @@ class StorageFaults:
     def order(
         self, fault: Fault, times: int = 1, *, method: str = "", part: str = "", ranges_only: bool = False
     ) -> None:
-        """The next `times` requests of that method, with `part` in their path, meet the fault."""
+        """Let the next `times` requests of that method, with `part` in their path, meet the fault."""
 
         def fits(request: StorageRequest) -> bool:
             return (
@@ -109,24 +109,24 @@ class StorageFaults:
             self._orders.append(_Order(fault, times, fits))
 
     def order_behind(self, passed: int, fault: Fault) -> None:
-        """`passed` more requests pass; all behind them meet the fault until `forgive`."""
+        """Let `passed` more requests pass; all later ones meet the fault until `forgive`."""
         left = iter(range(passed))
         with self._lock:
             self._orders.append(_Order(fault, 1 << 30, lambda _request: next(left, None) is None))
 
     def forgive(self) -> None:
-        """No more faults."""
+        """Make no more faults."""
         with self._lock:
             self._orders.clear()
         self.end_silence()
 
     def end_silence(self) -> None:
-        """Requests that were met with silence end with a reset."""
+        """End requests that were met with silence with a reset."""
         self._heard.set()
         self._heard = threading.Event()
 
     def refuse(self) -> None:
-        """Nobody listens here any more; connections that are there are reset."""
+        """Stop listening; existing connections are reset."""
         listener, self._listener = self._listener, None
         if listener is not None:
             with contextlib.suppress(OSError):
@@ -139,7 +139,7 @@ class StorageFaults:
         self.end_silence()
 
     def listen(self) -> None:
-        """Ends `refuse`."""
+        """End `refuse`."""
         self._listener = socket.create_server(("127.0.0.1", self.port), backlog=128)
         self._accept(self._listener)
 
@@ -185,7 +185,7 @@ class StorageFaults:
                 server.close()
 
     def _one(self, client: socket.socket, server: socket.socket, asked: "_Reader", answered: "_Reader") -> bool:
-        """One request and its answer; whether the connection goes on."""
+        """Pass one request and its answer; return whether the connection continues."""
         head = asked.head()
         if head is None:
             return False
@@ -259,14 +259,14 @@ class StorageFaults:
 
 
 class _Reader:
-    """Heads and bodies of HTTP/1.1 from a socket."""
+    """A reader of heads and bodies of HTTP/1.1 from a socket."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
         self._data = b""
 
     def head(self) -> bytes | None:
-        """Up to the empty line, with it; None: the other side has closed."""
+        """Return the head up to the empty line, with it; None if the other side has closed."""
         while (end := self._data.find(b"\r\n\r\n")) < 0:
             more = self._link.recv(_READ_BYTES)
             if not more:

@@ -1,4 +1,4 @@
-"""What real servers store for the password "pass word", read from their mysql.user."""
+"""The hashes that real servers store for the password "pass word", read from their mysql.user."""
 
 from typing import Final
 

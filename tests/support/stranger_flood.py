@@ -1,9 +1,9 @@
-"""Strangers without end: connections that never log in, from a process of their own.
+"""An endless flood of unauthenticated connections, which never log in, from a separate process.
 
     python -m tests.support.stranger_flood PORT RATE KIND ADDRESS...
 
-So many a second, by turns from these addresses, kept open until the server closes them. KIND: `silent`, `talking` (the first byte of a
-login each, and 249 at once at the beginning), or `mixed`.
+There are so many a second, by turns from these addresses, kept open until the server closes them. KIND is `silent`, `talking` (the
+first byte of a login each, and 249 at once at the beginning), or `mixed`.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _READY: Final = "flooding"
 
 @contextlib.contextmanager
 def stranger_flood(port: int, rate: float, kind: str, addresses: Sequence[str]) -> Iterator[None]:
-    """While they come, from the moment on when the first ones are there."""
+    """Flood while the block runs, which begins when the first connections exist."""
     words = [sys.executable, "-m", "tests.support.stranger_flood", str(port), str(rate), kind, *addresses]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as flood:
         try:
@@ -86,7 +86,7 @@ def main() -> None:
         due = int(passed_s * rate) - made
         for _ in range(min(_AT_ONCE, due)):
             flood.connect()
-        # What was not managed is not made up for: the rate stays the rate.
+        # A shortfall is not made up for: the rate stays the rate.
         made += max(0, due)
         flood.go_on(0.002)
         if not is_ready and passed_s > _BEGINS_S:

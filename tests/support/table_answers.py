@@ -1,4 +1,4 @@
-"""What a statement is answered with in the end, where its answer needs tables: as the running relay does it, with empty ones."""
+"""The final answer to a statement whose answer needs tables: as the running relay gives it, with empty ones."""
 
 import threading
 from pathlib import Path
@@ -19,7 +19,7 @@ NOWHERE = Path("/nonexistent")
 
 
 def answered(statement: str, session: StatementSession, now_s: float) -> Answer:
-    """The answer, found in a thread's time where it is too much work for the event loop. Raises: StatementRefused."""
+    """Return the answer, computed as if in a thread if it is too much work for the event loop. Raises: StatementRefused."""
     try:
         return answer_statement(statement, session, now_s)
     except TooMuchForTheLoop:
@@ -30,7 +30,7 @@ def answered(statement: str, session: StatementSession, now_s: float) -> Answer:
 
 
 def answer_of(statement: str, session: StatementSession, now_s: float) -> Answer:
-    """The answer of a relay that has recorded nothing. Raises: StatementRefused."""
+    """Return the answer of a relay that has recorded nothing. Raises: StatementRefused."""
     answer = answered(statement, session, now_s)
     if not isinstance(answer, QueryTables):
         return answer

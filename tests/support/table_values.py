@@ -1,6 +1,6 @@
-"""Tables of two servers compared by what is in them: every row of every table, and what its columns are.
+"""A comparison of the tables of two servers by content: every row of every table, and its columns.
 
-CHECKSUM TABLE of MySQL 5.6 and 9.7 differ for equal rows, and equal sums of two servers say little where both are wrong.
+CHECKSUM TABLE of MySQL 5.6 and 9.7 differ for equal rows, and equal sums of two servers say little if both are wrong.
 """
 
 import contextlib
@@ -20,16 +20,15 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class TableValues:
-    """columns: name, type, NULL or not, default, extra, character set, collation and key, in words that are 5.6's and 9.7's.
-    rows: sorted by their text, because servers and engines keep them in different orders.
-    """
+    """A table. `columns` have name, type, NULL or not, default, extra, character set, collation and key, in words that 5.6 and 9.7
+    share. `rows` are sorted by their text, because servers and engines keep them in different orders."""
 
     columns: tuple[tuple[str, ...], ...]
     rows: tuple[tuple[Any, ...], ...]
 
 
 def table_values(server: Server, databases: Iterable[str]) -> dict[str, TableValues]:
-    """By "database.table", every base table of these databases."""
+    """Return every base table of these databases by "database.table"."""
     found: dict[str, TableValues] = {}
     with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
         cursor.execute("SET time_zone = '+00:00'")
@@ -49,7 +48,7 @@ def table_values(server: Server, databases: Iterable[str]) -> dict[str, TableVal
 
 
 def differences(wanted: dict[str, TableValues], held: dict[str, TableValues]) -> list[str]:
-    """What is not equal, a line a table; empty: all is."""
+    """Return the differences, a line for each table; empty if there are none."""
     found = [f"{table} is missing" for table in wanted.keys() - held.keys()]
     found += [f"{table} is too much" for table in held.keys() - wanted.keys()]
     for table in sorted(wanted.keys() & held.keys()):
@@ -67,7 +66,7 @@ def differences(wanted: dict[str, TableValues], held: dict[str, TableValues]) ->
 
 
 def check_equal(source: Server, replica: Server, databases: Sequence[str]) -> None:
-    """Raises: AssertionError with what is not equal."""
+    """Raise AssertionError with the differences."""
     found = differences(table_values(source, databases), table_values(replica, databases))
     assert not found, f"{replica!r} differs from {source!r}:\n" + "\n".join(found)
 
@@ -91,7 +90,8 @@ def _shown(rows: Sequence[tuple[Any, ...]]) -> str:
 
 
 def _in_common_words(column: Sequence[object]) -> tuple[str, ...]:
-    """9.7 says utf8mb3 for utf8, and DEFAULT_GENERATED where a default is an expression; 5.6 has '0' where 9.7 has 0."""
+    """Return a column in common words: 9.7 says utf8mb3 for utf8, and DEFAULT_GENERATED if a default is an expression; 5.6 has '0'
+    where 9.7 has 0."""
     words = ["" if value is None else str(value) for value in column]
     words[4] = words[4].replace("DEFAULT_GENERATED", "").strip().lower()
     words[3] = words[3].upper().replace("CURRENT_TIMESTAMP()", "CURRENT_TIMESTAMP")

@@ -1,4 +1,4 @@
-"""Groups of a MySQL 9.7 source for tests of the rules for older targets, and what becomes of them, event by event."""
+"""Groups of a MySQL 9.7 source for tests of the rules for older targets, and their results, event by event."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -17,19 +17,19 @@ from relay.view.stops.stop_reason import StopReason, Untranslatable
 
 UUID_OF_SOURCE: Final = UUID("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee")
 STRICT: Final = 0x45A00020
-"""ONLY_FULL_GROUP_BY, STRICT_TRANS_TABLES, NO_ZERO_IN_DATE, NO_ZERO_DATE and what else 9.7 has by default."""
+"""ONLY_FULL_GROUP_BY, STRICT_TRANS_TABLES, NO_ZERO_IN_DATE, NO_ZERO_DATE and the rest of 9.7's default."""
 _VERSION: Final = "9.7.4-2"
 
 
 class Event(NamedTuple):
-    """Type and body."""
+    """A type and a body."""
 
     type: int
     body: bytes
 
 
 def settings(target: str = "mysql-5.6", **changes: Any) -> ViewSettings:
-    """A view's settings, for an older target."""
+    """Return a view's settings, for an older target."""
     changes.setdefault("gtids", "anonymous")
     return ViewSettings("v", uuid=UUID(int=16), target=target, **changes)
 
@@ -44,7 +44,7 @@ def statement(
     more: Sequence[tuple[int, bytes]] = (),
     load: bytes = b"",
 ) -> Event:
-    """A Query event as 9.7.4 writes it; of an Execute_load_query `load`."""
+    """Return a Query event as 9.7.4 writes it; with `load` the part of an Execute_load_query."""
     variables = [
         (0, bytes(4)), (1, struct.pack("<Q", mode)), (6, b"\x03std"), (4, struct.pack("<HHH", *collations)), (12, b"\x01d\0"),
     ]  # fmt: skip
@@ -70,19 +70,19 @@ GTID: Final = Event(
 
 
 def table_map(*types: int, name: bytes = b"t", optional: bytes = b"") -> Event:
-    """Of d.t, or of d.`name`."""
+    """Return a Table_map of d.t, or of d.`name`."""
     body = struct.pack("<IHH", 42, 0, 1) + b"\x01d\0" + bytes((len(name),)) + name + b"\0"
     body += bytes((len(types), *types)) + b"\0" + bytes((len(types) + 7) // 8)
     return Event(EventType.TABLE_MAP, body + optional)
 
 
 def rows(event_type: int = EventType.WRITE_ROWS, extra: bytes = b"\x02\0") -> Event:
-    """One row of one INT."""
+    """Return one row of one INT."""
     return Event(event_type, struct.pack("<IHH", 42, 0, 1) + extra + b"\x01\xff\0\x01\0\0\0")
 
 
 def group_of(*events: Event, version: str = _VERSION) -> SourceGroup:
-    """The group."""
+    """Return the group."""
     at = 1000
     found: list[GroupEvent] = []
     bodies = {}
@@ -99,7 +99,7 @@ def group_of(*events: Event, version: str = _VERSION) -> SourceGroup:
 
 
 def made_of(group: SourceGroup, outgroup: OutGroup) -> list[Event]:
-    """The events of one group of the view."""
+    """Return the events of one group of the view."""
     made = []
     for piece in outgroup.pieces:
         if isinstance(piece, Copy):
@@ -112,42 +112,42 @@ def made_of(group: SourceGroup, outgroup: OutGroup) -> list[Event]:
 
 
 def plan(rules: GroupRules, *events: Event, version: str = _VERSION) -> list[list[Event]]:
-    """The groups of the view that are made of one."""
+    """Return the groups of the view that result from one."""
     group = group_of(*events, version=version)
     return [made_of(group, outgroup) for outgroup in rules.plan(group)]
 
 
 def made_for(target: str, *events: Event, **changes: Any) -> list[list[Event]]:
-    """The same, by new rules for a view of that target."""
+    """Return the same, by new rules for a view of that target."""
     return plan(TargetRules(settings(target, **changes)), *events)
 
 
 def text_made(
     text: str | bytes, target: str = "mysql-5.6", collations: Mapping[int, int] | None = None, **of: Any
 ) -> str:
-    """What becomes of a statement."""
+    """Return the resulting text of a statement."""
     ((event,),) = made_for(target, statement(text, **of), collations=collations or {})
     return read_query(event.type, event.body, 0).text.decode()
 
 
 def query_made(event: Event, target: str = "mysql-5.6", **changes: Any) -> Query:
-    """What becomes of a Query event, in parts."""
+    """Return the result of a Query event, in parts."""
     ((made,),) = made_for(target, event, **changes)
     return read_query(made.type, made.body, 0)
 
 
 def status_made(event: Event, target: str = "mysql-5.6", **changes: Any) -> dict[int, bytes]:
-    """The status variables of what becomes of a Query event."""
+    """Return the status variables of the result of a Query event."""
     return decode_status(query_made(event, target, **changes).status_variables)
 
 
 def mode_made(event: Event, target: str = "mysql-5.6") -> int:
-    """The sql_mode of what becomes of a Query event."""
+    """Return the sql_mode of the result of a Query event."""
     return int.from_bytes(status_made(event, target)[SQL_MODE], "little")
 
 
 def stop_of(*events: Event, target: str = "mysql-5.6", **changes: Any) -> StopReason:
-    """Why the view stops before the group. Raises: AssertionError where it does not."""
+    """Return why the view stops before the group. Raises: AssertionError if it does not."""
     try:
         made = made_for(target, *events, **changes)
     except Untranslatable as error:
@@ -156,7 +156,7 @@ def stop_of(*events: Event, target: str = "mysql-5.6", **changes: Any) -> StopRe
 
 
 def payload(*events: Event, compression: int = 0) -> Event:
-    """A compressed transaction."""
+    """Return a compressed transaction."""
     import zstandard
 
     inside = b"".join(

@@ -1,4 +1,4 @@
-"""Writes the binlogs of a view for an older target out of a real source's, by the rules alone, without the view's own maker."""
+"""A writer of the binlogs of a view for an older target from a real source's, by the rules alone, without the view's own builder."""
 
 import struct
 import zlib
@@ -20,7 +20,7 @@ _MARKERS = 0x3C00
 
 
 class TargetViewFile:
-    """One file in the making. gno: of the newest GTID that was assigned."""
+    """One file in the making. `gno` is that of the newest GTID that was assigned."""
 
     def __init__(self, source: bytes, settings: ViewSettings, gno: int) -> None:
         self._source = source
@@ -45,7 +45,7 @@ class TargetViewFile:
         self.data += event + (struct.pack("<I", zlib.crc32(event)) if checksum else b"")
 
     def group(self, group: OutGroup) -> None:
-        """Appends one, with a Gtid event of the view's policy in front where it wants a new one."""
+        """Append a group, with a Gtid event of the view's policy before it if it needs a new one."""
         pieces = [new for piece in group.pieces for new in self._events(piece)]
         if group.gtid == "new" and self._settings.gtids != "keep":
             assign = self._settings.gtids == "assign"
@@ -71,7 +71,7 @@ class TargetViewFile:
 
 
 def write_target_view(binlogs: Sequence[Path], directory: Path, rules: GroupRules, settings: ViewSettings) -> int:
-    """Writes a file of the view for each of the source's; the last GNO that was assigned.
+    """Write a file of the view for each of the source's; return the last GNO that was assigned.
 
     Raises: Untranslatable; what came before it is written.
     """

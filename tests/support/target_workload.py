@@ -1,4 +1,4 @@
-"""What a MySQL 9.7 is told so that its binlogs have everything that an older replica can be made to read."""
+"""Statements for a MySQL 9.7 whose binlogs contain everything that can be made readable for an older replica."""
 
 from typing import Final
 
@@ -156,4 +156,4 @@ WITHOUT_GTIDS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE TABLE s3 (x INT) SELECT 5 AS x",
     ),
 )
-"""CREATE TABLE ... SELECT, of which the target has no transaction with one GTID."""
+"""CREATE TABLE ... SELECT, for which the target has no transaction with one GTID."""

@@ -1,4 +1,4 @@
-"""A program at a terminal of its own, as a person sees and answers it."""
+"""A program at its own terminal, as a person sees and answers it."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ _PRESSED_AGAIN_S = 3.0
 
 
 class Terminal:
-    """`binlog-relay WORDS...` whose input and output are a terminal. `with` starts it, and ends what is still running."""
+    """The process `binlog-relay WORDS...`, whose input and output are a terminal. `with` starts it, and ends what is still running."""
 
     def __init__(self, *words: object) -> None:
         self._words = [str(word) for word in words]
@@ -50,30 +50,31 @@ class Terminal:
         os.close(self._ours)
 
     def wait_for(self, text: str, times: int = 1, timeout_s: float = 30.0) -> None:
-        """Until it has printed this, so often."""
+        """Wait until it has printed this, so often."""
         deadline = time.monotonic() + timeout_s
         while self.shown.count(text) < times:
             assert time.monotonic() < deadline, f"{text!r} was not shown {times} times, but:\n{self.shown}"
             assert self._read(0.1), f"it ended before {text!r}, with:\n{self.shown}"
 
     def type(self, text: str) -> None:
-        """As a keyboard would."""
+        """Type as a keyboard would."""
         os.write(self._ours, text.encode())
 
     def answer(self, question: str, text: str, times: int = 1) -> None:
-        """Waits until the question was asked so often, then types this and Return."""
+        """Wait until the question was asked so often, then type this and Return."""
         self.wait_for(question, times)
         self.type(text + "\n")
 
     def wait_ended(self, timeout_s: float = 30.0) -> int:
-        """Its exit code."""
+        """Return its exit code."""
         deadline = time.monotonic() + timeout_s
         while self._read(0.1):
             assert time.monotonic() < deadline, f"it does not end:\n{self.shown}"
         return self._process.wait(timeout_s)
 
     def interrupt(self, timeout_s: float = 30.0) -> int:
-        """Ctrl-C until it ends, as one does: Python may take one just before it waits for a line, and wait. Its exit code."""
+        """Press Ctrl-C until it ends, as one does: Python may take one just before it waits for a line, and wait. Return its exit
+        code."""
         deadline = time.monotonic() + timeout_s
         pressed = float("-inf")
         while self._read(0.1):
@@ -85,9 +86,9 @@ class Terminal:
         return self._process.wait(timeout_s)
 
     def _read(self, wait_s: float) -> bool:
-        """Takes what has come; False: nothing comes any more."""
+        """Take what has come; return False if nothing comes any more."""
         if select.select([self._ours], [], [], wait_s)[0]:
-            with contextlib.suppress(OSError):  # EIO: nobody has the other end
+            with contextlib.suppress(OSError):  # EIO: the other end is closed
                 piece = os.read(self._ours, 65536)
                 self.shown += piece.decode("utf-8", "replace").replace("\r\n", "\n")
                 return bool(piece)

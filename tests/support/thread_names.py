@@ -1,4 +1,4 @@
-"""The names of the threads of a program in Python that a test starts: which they are, not only how many.
+"""The names of the threads of a Python program that a test starts, not only their number.
 
 Pools of threads fill as work comes, so that their number says little. `hook` is put before the program's own modules.
 """
@@ -25,12 +25,12 @@ signal.signal({int(_ASKED_BY)}, _tell)
 """
 _WORKER: Final = re.compile(r"_(\d+)$")
 _MOST_WORKERS: Final = max(8, (os.cpu_count() or 1) + 4)
-"""No pool of the relay is larger, nor is the event loop's own, which goes by the number of processors."""
+"""No pool of the relay is larger, nor is the event loop's own, whose size depends on the number of processors."""
 _GIVEN_UP_S: Final = 20.0
 
 
 def hook(directory: Path) -> dict[str, str]:
-    """What the program needs in its environment; `directory` is new, and is where it answers."""
+    """Return the environment that the program needs; `directory` is new, and is where it answers."""
     directory.mkdir(parents=True)
     (directory / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
     paths = [str(directory), os.environ.get("PYTHONPATH", "")]
@@ -38,7 +38,7 @@ def hook(directory: Path) -> dict[str, str]:
 
 
 def thread_names(pid: int, directory: Path) -> list[str]:
-    """The names of all threads of Python of the process, sorted."""
+    """Return the names of all threads of Python of the process, sorted."""
     answer = directory / "threads"
     answer.unlink(missing_ok=True)
     os.kill(pid, _ASKED_BY)
@@ -51,7 +51,8 @@ def thread_names(pid: int, directory: Path) -> list[str]:
 
 
 def left_over(before: list[str], after: list[str]) -> list[str]:
-    """Threads that should not be there: none of a pool and new, of a pool made a second time, or of one without a bound."""
+    """Return threads that should not exist: new ones outside of a pool, of a second pool of the same name, or of one without a
+    bound."""
     new = Counter(name for name in after if not _WORKER.search(name))
     new.subtract(name for name in before if not _WORKER.search(name))
     of_pools = Counter(name for name in after if _WORKER.search(name))

@@ -1,4 +1,4 @@
-"""An archive whose files move between tiers, and what must be true of it wherever they are."""
+"""An archive whose files move between tiers, and its invariants wherever they are."""
 
 import os
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ RING: Final = KeyRing({"one": bytes(range(32))}, "one")
 
 
 async def fill_archive(directory: Path, files: int = 4, transactions: int = 300) -> dict[str, bytes]:
-    """An archive with so many sealed files and one that grows; by name their bytes."""
+    """Return an archive with so many sealed files and one that grows; by name their bytes."""
     archive = await Archive.open(directory)
     insides = [f"{A}:{number * transactions + 1}-{(number + 1) * transactions}" for number in range(files)]
     series = mysql_series(1, *insides, f"{A}:{files * transactions + 1}")
@@ -32,7 +32,7 @@ async def fill_archive(directory: Path, files: int = 4, transactions: int = 300)
 
 
 async def digests_made(archive: Archive) -> None:
-    """Every sealed file has its digest."""
+    """Wait until every sealed file has its digest."""
     import asyncio
 
     for generation in archive.all:
@@ -41,7 +41,7 @@ async def digests_made(archive: Archive) -> None:
 
 
 def stored_source(directory: Path, file: ArchivedFile, store: ObjectStore | None) -> ByteSource:
-    """The packed bytes of a file that is not hot. The archive's directory is its first generation's."""
+    """Return the packed bytes of a file that is not hot. The archive's directory is its first generation's."""
     assert file.place is not None
     if file.place.tier is Tier.COLD:
         return StoredFile.open(FileLayer(), directory / file.place.stored_name)
@@ -50,7 +50,7 @@ def stored_source(directory: Path, file: ArchivedFile, store: ObjectStore | None
 
 
 def archived_bytes(directory: Path, file: ArchivedFile, store: ObjectStore | None) -> bytes:
-    """The binlog, from where it is said to be."""
+    """Return the binlog, from where it is recorded to be."""
     if file.place is None:
         return (directory / file.name).read_bytes()
     return PackedReader.open(stored_source(directory, file, store), file.name, RING).read_all()
@@ -59,7 +59,8 @@ def archived_bytes(directory: Path, file: ArchivedFile, store: ObjectStore | Non
 def check_whole(
     archive: Archive, wanted: Mapping[str, bytes], store: ObjectStore | None, *, gone_too: bool = False
 ) -> None:
-    """All is there, each file in one place only, and nothing half made. gone_too: the bucket may still have purged ones."""
+    """Check that everything exists, each file in one place only, and nothing half made. With `gone_too` the bucket may still have
+    purged ones."""
     directory = archive.directory
     held = {file.name: file for file in archive.current.files}
     assert held.keys() == wanted.keys()
@@ -79,7 +80,7 @@ def check_whole(
 
 
 def check_bucket(archive: Archive, store: ObjectStore) -> None:
-    """What is in the bucket is of files that are there by the archive's record, and nothing of them lacks."""
+    """Check that the bucket contains the files that the archive's record has there, completely, and no others."""
     held = {file.name: file for file in archive.current.files}
     packed = {facts.key: facts for facts in store.list() if plain_name(facts.key) is not None}
     for name, file in held.items():

@@ -1,5 +1,5 @@
-"""A client of TLS 1.3 that writes its records itself, behind a handshake that Python's TLS has made: any type, any padding, as many
-changes of keys as it wants.
+"""A client of TLS 1.3 that writes its records itself, after a handshake that Python's TLS has made: any type, any padding, any number
+of key changes.
 
 Its keys come from the secret that OpenSSL logs for debuggers (SSLKEYLOGFILE). Source: RFC 8446, sections 5.2, 7.1, 7.2 and 7.3.
 """
@@ -23,7 +23,8 @@ _VERSION: Final = b"\x03\x03"
 
 
 class TlsClient:
-    """`hello` is what it says first; `answer` goes on with the handshake; from then on `record` and `key_update` make its records."""
+    """A client. `hello` is what it sends first; `answer` continues the handshake; from then on `record` and `key_update` make its
+    records."""
 
     def __init__(self, authority: Path, key_log: Path) -> None:
         context = ssl.create_default_context(cafile=str(authority))
@@ -37,7 +38,7 @@ class TlsClient:
         self.hello = self.answer(b"")
 
     def answer(self, data: bytes) -> bytes:
-        """What it says to that, as far as the handshake goes."""
+        """Return its answer to that, as far as the handshake goes."""
         self._incoming.write(data)
         with contextlib.suppress(ssl.SSLWantReadError):
             self._tls.do_handshake()
@@ -46,7 +47,7 @@ class TlsClient:
         return self._outgoing.read()
 
     def record(self, content: bytes, kind: int = APPLICATION_DATA, padding: int = 0) -> bytes:
-        """One encrypted record."""
+        """Return one encrypted record."""
         plain = content + bytes([kind]) + bytes(padding)
         head = bytes([APPLICATION_DATA]) + _VERSION + struct.pack(">H", len(plain) + 16)
         nonce = (int.from_bytes(self._iv) ^ self._number).to_bytes(12)
@@ -54,7 +55,7 @@ class TlsClient:
         return head + self._cipher.encrypt(nonce, plain, head)
 
     def key_update(self, *, wants_answer: bool = False) -> bytes:
-        """A record that changes its key."""
+        """Return a record that changes its key."""
         made = self.record(bytes([_KEY_UPDATE, 0, 0, 1, wants_answer]), HANDSHAKE)
         self._use(_expanded(self._secret, b"traffic upd", 48))
         return made

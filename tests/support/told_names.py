@@ -1,7 +1,6 @@
 """The names that users meet in the log and the ledger, found in the source text of relay/: docs/ERRORS.md explains each.
 
-A name is a constant at the place where it is told, or it comes there through parameters of functions, which are followed to
-those who call them.
+A name is a constant where it is reported, or it arrives there through parameters of functions, which are followed to their callers.
 """
 
 import ast
@@ -27,18 +26,18 @@ LEVELS: Final = {
 }
 _LOGGERS: Final = ("log", "_log", "get_logger()")
 _HANDED_ON: Final = {"_find": ("find",), "append_ledger": ("_note",)}
-"""Functions that others are given, with the names that they have there."""
+"""Functions that are passed to others, with their names there."""
 _FIRST_ERROR: Final = 16
-"""Of the kernel's statuses."""
+"""The first of the kernel's statuses that is an error."""
 
 
 class Unresolved(Exception):
-    """A name that is told, and that this cannot find. `str()` says where."""
+    """The error that a reported name cannot be found. `str()` says where."""
 
 
 @cache
 def log_events() -> dict[str, frozenset[str]]:
-    """The levels at which each event is logged, by its name. Raises: Unresolved."""
+    """Return the levels at which each event is logged, by its name. Raises: Unresolved."""
     found: dict[str, set[str]] = defaultdict(set)
     for call, at in _calls():
         method = call.func
@@ -50,7 +49,7 @@ def log_events() -> dict[str, frozenset[str]]:
 
 @cache
 def ledger_kinds() -> frozenset[str]:
-    """The kinds of the ledger's rows, but for the names of `source_troubles`, which may be kinds too. Raises: Unresolved."""
+    """Return the kinds of the ledger's rows, except the names of `source_troubles`, which may be kinds too. Raises: Unresolved."""
     return frozenset(
         name
         for call, at in _calls()
@@ -61,7 +60,7 @@ def ledger_kinds() -> frozenset[str]:
 
 @cache
 def source_troubles() -> frozenset[str]:
-    """The names of what can end the stream from a source (`trouble` in the log). Raises: Unresolved."""
+    """Return the names of what can end the stream from a source (`trouble` in the log). Raises: Unresolved."""
     own = [
         thing for thing in vars(source_errors).values() if getattr(thing, "__module__", "") == source_errors.__name__
     ]
@@ -111,14 +110,14 @@ def _parents() -> dict[ast.AST, ast.AST]:
 
 
 def _around(node: ast.AST) -> Iterator[ast.AST]:
-    """What a node is in, the innermost first."""
+    """Yield what a node is in, the innermost first."""
     while (outer := _parents().get(node)) is not None:
         yield outer
         node = outer
 
 
 def _texts(value: ast.expr, at: Path, place: ast.AST) -> Iterator[str]:
-    """What this expression may be. Raises: Unresolved."""
+    """Yield the possible values of this expression. Raises: Unresolved."""
     if isinstance(value, ast.Constant):
         yield str(value.value)
     elif isinstance(value, ast.IfExp):
@@ -133,7 +132,7 @@ def _texts(value: ast.expr, at: Path, place: ast.AST) -> Iterator[str]:
 
 
 def _named(name: str, at: Path, place: ast.AST) -> Iterator[str]:
-    """A variable's values: a parameter's, of a loop over what a function returns, or a constant of a module."""
+    """Yield the values of a variable: a parameter, the variable of a loop over what a function returns, or a constant of a module."""
     for outer in _around(place):
         if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef):
             parameters = [one.arg for one in outer.args.args if one.arg != "self"]
@@ -150,13 +149,13 @@ def _named(name: str, at: Path, place: ast.AST) -> Iterator[str]:
 
 
 def _constants(name: str) -> frozenset[str]:
-    """The texts that modules give a name to."""
+    """Return the texts that modules assign to a name."""
     return frozenset(_named_texts().get(name, ()))
 
 
 @cache
 def _named_texts() -> dict[str, set[str]]:
-    """Of all modules: the texts by the names that are given to them."""
+    """Return the texts of all modules by the names that are assigned to them."""
     found: dict[str, set[str]] = {}
     for tree in _trees().values():
         for node in tree.body:
@@ -168,7 +167,8 @@ def _named_texts() -> dict[str, set[str]]:
 
 
 def _given(function: str, index: int, required: int) -> Iterator[str]:
-    """What callers give a function for its parameter `index`. Who gives less than is required calls another of that name."""
+    """Yield what callers pass to a function for its parameter `index`. A caller with fewer arguments than required calls another of
+    that name."""
     handed_on = _HANDED_ON.get(function, ())
     for call, at in _calls():
         is_it = _name(call.func) == function and len(call.args) >= required
@@ -197,7 +197,8 @@ _TOLD_BY: Final = ("relay/downstream", "protocol/gtid", "protocol/source_side")
 
 @cache
 def error_texts() -> frozenset[frozenset[str]]:
-    """What replicas are told when they are not served: of each place in the code the sentences, with … for what is filled in."""
+    """Return what replicas are told when they are not served: for each place in the code the sentences, with … for what is filled
+    in."""
     found: set[frozenset[str]] = set()
     for folder in _TOLD_BY:
         for path in sorted((RELAY.parent / folder).rglob("*.py")):

@@ -11,7 +11,7 @@ _TEXT: Final = Path(__file__).with_suffix(".c")
 
 
 class TroubledDisk:
-    """`environment` is for the relay. Where there is no C compiler the test is skipped."""
+    """A disk whose `environment` is for the relay. Without a C compiler the test is skipped."""
 
     def __init__(self, directory: Path) -> None:
         compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -24,11 +24,11 @@ class TroubledDisk:
         self.environment = {"LD_PRELOAD": str(library), "TROUBLED_DISK": str(self._place)}
 
     def slow(self, *, on: bool) -> None:
-        """Whether each sync takes 0.8 s."""
+        """Set whether each sync takes 0.8 s."""
         self._switch("slow", on)
 
     def stuck(self, *, on: bool) -> None:
-        """Whether questions for free room wait."""
+        """Set whether queries for free space wait."""
         self._switch("stuck", on)
 
     def _switch(self, kind: str, on: bool) -> None:

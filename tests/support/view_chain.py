@@ -24,13 +24,13 @@ from tests.support.view_files import check_numbers
 
 VIEW: Final = "gtid"
 UUID_OF_VIEW: Final = UUID("5a3c1b9e-7d20-5c44-8f61-0d2e4b6a8c10")
-# What MySQL 9.7 has by default: the other servers of deploy.servers are told otherwise.
+# These are MySQL 9.7's defaults: the other servers of deploy.servers are configured differently.
 REPLICA_DEFAULTS: Final = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--replica-parallel-workers=4")
 _GIVEN_UP_S: Final = 120.0
 
 
 def view_keys(name: str = VIEW, **changed: Any) -> dict[str, Any]:
-    """[[view]] for relay.toml; gtids = "assign" unless something else is said."""
+    """Return a [[view]] for relay.toml; gtids = "assign" by default."""
     keys: dict[str, Any] = {"name": name, "gtids": "assign", **changed}
     if keys["gtids"] == "assign":
         keys.setdefault("uuid", str(UUID_OF_VIEW))
@@ -38,19 +38,19 @@ def view_keys(name: str = VIEW, **changed: Any) -> dict[str, Any]:
 
 
 def account_of(view: str) -> str:
-    """The account that is served this view."""
+    """Return the account that is served this view."""
     return f"of_{view}"
 
 
 def add_views(relay: RelayProcess, views: Sequence[Mapping[str, Any]]) -> None:
-    """The views and an account for each, before the relay starts."""
+    """Add the views and an account for each, before the relay starts."""
     for keys in views:
         relay.add_view(**{"target" if key == "for" else key: value for key, value in keys.items()})
         relay.add_account(user=account_of(keys["name"]), password=REPLICA_PASSWORD, view=keys["name"])
 
 
 def settings_of(keys: Mapping[str, Any], flavour: str = "mysql") -> ViewSettings:
-    """As the relay understands these keys, where they are what a look-up needs. flavour: of the source."""
+    """Return the settings for these keys, as far as a look-up needs them. `flavour` is the source's."""
     return ViewSettings(
         keys["name"],
         keys["gtids"],
@@ -65,13 +65,13 @@ def settings_of(keys: Mapping[str, Any], flavour: str = "mysql") -> ViewSettings
 
 
 def listen_with_tls(directory: Path) -> dict[str, Any]:
-    """[listen] with a certificate made for it."""
+    """Return [listen] with a certificate made for it."""
     files = Authority.make(directory / "certificates").server()
     return {"tls_cert": str(files.certificate), "tls_key": str(files.key)}
 
 
 class ViewChain(Chain):
-    """A source, a relay with views, and replicas of them. `views`: keys of [[view]], see `view_keys`; by default one."""
+    """A source, a relay with views, and replicas of them. `views` are keys of [[view]], see `view_keys`; by default one."""
 
     def __init__(
         self,
@@ -96,39 +96,39 @@ class ViewChain(Chain):
     def view_replica(
         self, view: str = VIEW, name: str = "mysql97", options: Sequence[str] = REPLICA_DEFAULTS
     ) -> Server:
-        """A stock replica that follows the view by auto-position and TLS."""
+        """Return a stock replica that follows the view by auto-position and TLS."""
         server = self.server(name, options)
         self.follow_view(server, view)
         return server
 
     def follow_view(self, server: Server, view: str = VIEW, **extra: Any) -> None:
-        """CHANGE REPLICATION SOURCE TO the relay's view by auto-position, and START."""
+        """Run CHANGE REPLICATION SOURCE TO the relay's view by auto-position, and START."""
         follow(server, self.relay.port, view, **extra)
 
     # ---- the view --------------------------------------------------------------------------------------------------
 
     def view_directory(self, view: str = VIEW) -> Path:
-        """Where its files are."""
+        """Return the directory of its files."""
         return self.relay.archive / "views" / view
 
     def lookup(self, view: str = VIEW) -> ViewLookup:
-        """Of source positions in the view, and back."""
+        """Return the look-up of source positions in the view, and back."""
         skips = skips_of(read_ledger(self.relay.archive), view)
         settings = settings_of(self.views[view], self.source.flavour)
         return ViewLookup(self.relay.archive, self.view_directory(view), settings, skips)
 
     def view_sql(self, statement: str, view: str = VIEW) -> list[tuple[Any, ...]]:
-        """Runs a statement at the relay as the account that sees the view."""
+        """Run a statement at the relay as the account that sees the view."""
         return self.relay.sql(statement, account_of(view))
 
     def place_of(self, at: BinlogPosition, view: str = VIEW) -> ViewPlace | None:
-        """The place in the view; None while the view has not come there, such as to a transaction at which it stops."""
+        """Return the place in the view; None while the view has not reached it, such as at a transaction at which it stops."""
         with contextlib.suppress(PlaceUnknown, InsideTransaction, FileNotFoundError):
             return self.lookup(view).of_source(Position(*at))
         return None
 
     def wait_viewed(self, view: str = VIEW, timeout_s: float = _GIVEN_UP_S) -> ViewPlace:
-        """Returns when the view has all that the source has: its end. Raises: AssertionError, also where the view stopped."""
+        """Return the view's end when it has all that the source has. Raises: AssertionError, also if the view stopped."""
         end = self.wait_archived()
         deadline = time.monotonic() + timeout_s
         # A place is known a little before all up to there may be read.
@@ -142,7 +142,7 @@ class ViewChain(Chain):
         return place
 
     def wait_stopped(self, view: str = VIEW) -> dict[str, Any]:
-        """What the relay logs when the view stops; `wait_viewed` takes it that it may go on from there."""
+        """Return the line that the relay logs when the view stops; `wait_viewed` assumes that it may continue from there."""
         known = self._known_stops.get(view, 0)
         wait_until(lambda: len(self._stops(view)) > known, f"the view {view} stops", 20)
         stops = self._stops(view)
@@ -153,18 +153,18 @@ class ViewChain(Chain):
         return [line for line in self.relay.logged("view_stopped") if line.get("view") == view]
 
     def end_of_view(self, view: str = VIEW) -> Position | None:
-        """Up to where its replicas can read; None: there is nothing yet."""
+        """Return up to where its replicas can read; None if there is nothing yet."""
         with contextlib.suppress(pymysql.MySQLError):
             for file, offset, *_ in self.view_sql("SHOW MASTER STATUS", view):
                 return Position(str(file), int(offset))
         return None
 
     def gtids_of_view(self, view: str = VIEW) -> str:
-        """What the view says is executed."""
+        """Return the executed set of the view."""
         return str(self.view_sql("SELECT @@GLOBAL.gtid_executed", view)[0][0]).replace("\n", "")
 
     def check_replica(self, replica: Server, databases: Sequence[str], view: str = VIEW) -> int:
-        """Waits until the replica has the whole view; its tables are the source's, its GTIDs the view's, without a hole.
+        """Wait until the replica has the whole view; its tables must be the source's, its GTIDs the view's, without a gap.
 
         Returns how many GTIDs the view assigned.
         """
@@ -181,17 +181,17 @@ class ViewChain(Chain):
 
 
 def follow(server: Server, port: int, view: str = VIEW, **extra: Any) -> None:
-    """CHANGE REPLICATION SOURCE TO a relay's view by auto-position and TLS, and START."""
+    """Run CHANGE REPLICATION SOURCE TO a relay's view by auto-position and TLS, and START."""
     server.attach("127.0.0.1", port, account_of(view), REPLICA_PASSWORD, auto_position=1, ssl=1, **extra)
 
 
 def executed_by(server: Server) -> str:
-    """@@GLOBAL.gtid_executed in one line."""
+    """Return @@GLOBAL.gtid_executed in one line."""
     return str(server.sql("SELECT @@GLOBAL.gtid_executed")[0][0]).replace("\n", "")
 
 
 def wait_executed(replica: Server, gtids: str, relay: RelayProcess, timeout_s: float = _GIVEN_UP_S) -> None:
-    """Returns when the replica has applied all of `gtids`. Raises: AssertionError at once when a thread stopped."""
+    """Return when the replica has applied all of `gtids`. Raises: AssertionError at once when a thread stopped."""
 
     def has_all() -> bool:
         status = replica.replica_status()
@@ -203,7 +203,7 @@ def wait_executed(replica: Server, gtids: str, relay: RelayProcess, timeout_s: f
 
 
 def _workers(replica: Server) -> str:
-    """What the appliers said, which SHOW REPLICA STATUS only points to."""
+    """Return the appliers' messages, to which SHOW REPLICA STATUS only points."""
     return "".join(f"\n{row[0]}" for row in replica.sql(_WORKERS) if row[0])
 
 

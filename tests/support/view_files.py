@@ -1,4 +1,4 @@
-"""What is in a view's files: read by the events' lengths alone, so that nothing of the product has a say in it."""
+"""The content of a view's files, read by the events' lengths alone, without the product."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _END_LOG_POS: Final = slice(13, 17)
 
 @dataclass(frozen=True, slots=True)
 class ViewGroup:
-    """A transaction of a view: where its Gtid event begins and whose it is; gno 0: it has none."""
+    """A transaction of a view: where its Gtid event begins and whose it is; gno 0 means that it has none."""
 
     file: str
     offset: int
@@ -25,12 +25,12 @@ class ViewGroup:
 
 
 def binlogs_in(directory: Path) -> list[Path]:
-    """The binlogs of an archive or a view, oldest first."""
+    """Return the binlogs of an archive or a view, oldest first."""
     return sorted(path for path in directory.glob("*.[0-9]*") if path.suffix[1:].isdigit())
 
 
 def groups_in(directory: Path) -> Iterator[ViewGroup]:
-    """All transactions of a view; each event's place and checksum is looked at. Raises: Difference, AssertionError."""
+    """Yield all transactions of a view; each event's place and checksum is checked. Raises: Difference, AssertionError."""
     for path in binlogs_in(directory):
         checksum: bool | None = None
         for event in events_of(path.read_bytes(), path.name):
@@ -52,7 +52,7 @@ def _gtid(event: RawEvent) -> tuple[UUID, int]:
 
 
 def check_numbers(directory: Path, uuid: UUID) -> int:
-    """Numbers of `uuid` run from 1 without holes over all files; how many there are. Raises: AssertionError."""
+    """Check that numbers of `uuid` count from 1 without gaps over all files; return how many there are. Raises: AssertionError."""
     expected = 0
     for group in groups_in(directory):
         if group.uuid == uuid:
@@ -62,7 +62,7 @@ def check_numbers(directory: Path, uuid: UUID) -> int:
 
 
 def check_same_files(first: Path, second: Path) -> int:
-    """Both directories have the same binlogs, byte for byte; the bytes compared. Raises: AssertionError."""
+    """Check that both directories have the same binlogs, byte for byte; return the bytes compared. Raises: AssertionError."""
     ours, theirs = ({path.name: path for path in binlogs_in(one)} for one in (first, second))
     assert list(ours) == list(theirs), f"{first}: {list(ours)}; {second}: {list(theirs)}"
     size = 0
@@ -80,7 +80,7 @@ def check_same_files(first: Path, second: Path) -> int:
 
 
 def transactions_in(directory: Path) -> dict[int, list[tuple[int, bytes]]]:
-    """By the number of each transaction: type and body of its events, without its Gtid event. Numbers are of one uuid."""
+    """Return type and body of the events of each transaction by its number, without its Gtid event. Numbers are of one uuid."""
     found: dict[int, list[tuple[int, bytes]]] = {}
     for path in binlogs_in(directory):
         checksum, number = False, 0

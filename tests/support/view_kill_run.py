@@ -1,4 +1,4 @@
-"""SIGKILL of a relay with a view, and of the view's replicas, at random moments under load; and what must be true at the end."""
+"""SIGKILL of a relay with a view, and of the view's replicas, at random moments under load; and the checks at the end."""
 
 import contextlib
 import random
@@ -32,9 +32,9 @@ VIEW_KEYS = view_keys(engines="innodb")
 class ViewKillRun:
     """A source under load that writes both engines, a relay with a view of InnoDB alone, and replicas of it. `with` starts and ends it.
 
-    What `SOURCE` is, what writes to it and how tables are compared is another class's to say.
+    A subclass may choose `SOURCE`, what writes to it and how tables are compared.
 
-    `seed` decides who is killed when; the threads' timing does not repeat. `say` gets a line for each kill.
+    `seed` decides which process is killed when; the threads' timing does not repeat. `say` gets a line for each kill.
     """
 
     SOURCE: ClassVar[str] = "mysql56"
@@ -83,19 +83,19 @@ class ViewKillRun:
         self._stack.close()
 
     def _other_writer(self) -> contextlib.AbstractContextManager[Any]:
-        """What writes beside the steady one until it is left; it is left twice."""
+        """Return what writes beside the steady one until it is left; it is left twice."""
         return _RowsWriter(self.chain.source, self._pause_s)
 
     def _replica(self) -> Server:
-        """One more that follows the view."""
+        """Return one more replica of the view."""
         return self.chain.view_replica(options=REPLICA_OPTIONS)
 
     def _accidents(self) -> dict[Callable[[], None], int]:
-        """What may happen, and how often of all."""
+        """Return the possible accidents, and how often each occurs."""
         return {self._kill_relay: 2, self._kill_replica: 1}
 
     def befall(self, kills: int) -> None:
-        """That many accidents, at least one of each: two of three kills are of the relay, the others of a replica."""
+        """Cause that many accidents, at least one of each: two of three kills are of the relay, the others of a replica."""
         accidents = self._accidents()
         plan = list(accidents)
         plan += self._random.choices(plan, list(accidents.values()), k=kills - len(plan))
@@ -119,7 +119,7 @@ class ViewKillRun:
         replica.start()
 
     def settle(self) -> int:
-        """Ends the load and waits for view and replicas; the GTIDs that the view assigned. Raises: AssertionError."""
+        """End the load and wait for view and replicas; return the GTIDs that the view assigned. Raises: AssertionError."""
         self._steady.stop()
         self._rows.__exit__(None, None, None)
         for replica in self.replicas:
@@ -128,11 +128,11 @@ class ViewKillRun:
         return max(self._check(replica) for replica in self.replicas)
 
     def _check(self, replica: Server) -> int:
-        """Waits until it has all, and compares. Raises: AssertionError."""
+        """Wait until it has everything, and compare. Raises: AssertionError."""
         return self.chain.check_replica(replica, DATABASES)
 
     def findings(self) -> list[str]:
-        """What is not as it must be, the view's bytes among it; empty: all is well. Ends the relay."""
+        """Return what is wrong, including the view's bytes; empty if all is well. Ends the relay."""
         chain = self.chain
         found = differences(chain.source.binlogs(), chain.relay.archive)
         found += self._table_findings()
@@ -154,18 +154,18 @@ class ViewKillRun:
         ]
 
     def _made_in_one_go(self) -> Path:
-        """The view of a relay that was never killed, from a copy of the archive."""
+        """Return the view of a relay that was never killed, from a copy of the archive."""
         return made_anew(self.chain, self._directory / "fresh")
 
 
 class _RowsWriter(MixedWriter):
-    """Both engines, in ROW format: what a view can keep whatever is rolled back."""
+    """A writer of both engines, in ROW format: a view can keep it whatever is rolled back."""
 
     FORMATS = ("ROW",)
 
 
 def made_anew(chain: ViewChain, directory: Path) -> Path:
-    """The view as a new relay makes it from a copy of the chain's archive, whose source it does not reach; its directory."""
+    """Return the directory of the view as a new relay builds it from a copy of the chain's archive, whose source it does not reach."""
     copy = directory / "archive" / "source"
     shutil.copytree(chain.relay.archive, copy, ignore=shutil.ignore_patterns("views", "lock"))
     relay = RelayProcess(directory, chain.source, port=free_port(), sections={"source": {"port": free_port()}})

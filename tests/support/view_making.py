@@ -1,4 +1,4 @@
-"""A view of an archive that is filled by hand, made in this process."""
+"""A view of an archive that is filled by hand, built in this process."""
 
 import asyncio
 import contextlib
@@ -20,13 +20,13 @@ UUID_OF_VIEW = UUID("5a3c1b9e-7d20-5c44-8f61-0d2e4b6a8c10")
 
 
 def settings(**changed: object) -> ViewSettings:
-    """Of the view `v`."""
+    """Return settings of the view `v`."""
     given: dict[str, object] = {"name": "v", "gtids": "assign", "uuid": UUID_OF_VIEW, **changed}
     return ViewSettings(**given)  # type: ignore[arg-type]
 
 
 def marked(data: bytes | bytearray) -> bytes:
-    """A binlog with the markers that the archive puts into what it receives."""
+    """Return a binlog with the markers that the archive puts into what it receives."""
     ingest = Ingest(stamp=True)
     ingest.begin_file(FIRST_EVENT)
     walked = bytearray(data)
@@ -43,7 +43,7 @@ def marked(data: bytes | bytearray) -> bytes:
 
 @contextlib.asynccontextmanager
 async def made_view(mirror: Archive, wanted: ViewSettings, *, is_fault_wanted: bool = False) -> AsyncIterator[View]:
-    """The view of an open archive, being made. What nobody foresaw fails the test, unless it is wanted."""
+    """Yield the view of an open archive, being built. An unexpected fault fails the test, unless it is wanted."""
     view = await open_view(mirror, wanted, ArchiveOptions())
     view.begin()
     try:
@@ -55,7 +55,7 @@ async def made_view(mirror: Archive, wanted: ViewSettings, *, is_fault_wanted: b
 
 
 async def until(view: View, reached: Callable[[ViewStatus], bool], longest_s: float = 20.0) -> ViewStatus:
-    """Waits until the view's status is such."""
+    """Wait until the view's status is such."""
     async with asyncio.timeout(longest_s):
         while not reached(view.status):
             await asyncio.sleep(0.005)
@@ -63,18 +63,18 @@ async def until(view: View, reached: Callable[[ViewStatus], bool], longest_s: fl
 
 
 async def until_made(view: View) -> ViewStatus:
-    """Waits until it has all that the archive has."""
+    """Wait until it has all that the archive has."""
     return await until(view, lambda status: status.behind_bytes == 0 and is_published(view))
 
 
 def is_published(view: View) -> bool:
-    """Whether all that was made is published."""
+    """Return whether all that was built is published."""
     generation = view.archive.current
     return not generation.queued_bytes and generation.end is not None and generation.end == generation.received
 
 
 def files_of_view(directory: Path) -> dict[str, bytes]:
-    """Its binlogs and maps, by name."""
+    """Return its binlogs and maps, by name."""
     return {
         path.name: path.read_bytes()
         for path in directory.iterdir()

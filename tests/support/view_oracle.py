@@ -1,4 +1,4 @@
-"""What a view's file is to be, by the book: an event after the other, with `struct` and `zlib` only."""
+"""A specification of a view's file: one event after the other, with `struct` and `zlib` only."""
 
 import struct
 import zlib
@@ -19,8 +19,8 @@ _UUID: Final = UUID(int=5)
 
 @dataclass(frozen=True, slots=True)
 class OracleSettings:
-    """policy: keep, assign or anonymous; layout: 0 as of 5.6, 1 of 5.7, 2 of 8.0; explicit: -1: no status variable is added.
-    checksum: the source has them; strips: and the view does not."""
+    """The settings. `policy` is keep, assign or anonymous; `layout` is 0 as of 5.6, 1 of 5.7, 2 of 8.0; `explicit` -1 means that no
+    status variable is added. `checksum` says that the source has them; `strips` that the view does not."""
 
     policy: str = "assign"
     layout: int = 2
@@ -33,7 +33,7 @@ class OracleSettings:
 
 
 def told(rest: int) -> bytes:
-    """A packed number: how many bytes it has together with `rest` others."""
+    """Return a packed number: how many bytes it has together with `rest` others."""
     for size, head, most in ((1, b"", 250), (3, b"\xfc", 0xFFFF), (4, b"\xfd", 0xFFFFFF)):
         if rest + size <= most:
             return head + (rest + size).to_bytes(size - len(head), "little")
@@ -41,7 +41,7 @@ def told(rest: int) -> bytes:
 
 
 def events_of(data: bytes) -> Iterator[bytes]:
-    """The events of `data`, one after the other."""
+    """Yield the events of `data`, one after the other."""
     at = 0
     while at < len(data):
         size = int.from_bytes(data[at + 9 : at + 13], "little")
@@ -50,7 +50,7 @@ def events_of(data: bytes) -> Iterator[bytes]:
 
 
 def groups_of(data: bytes) -> list[list[bytes]]:
-    """The events of `data`, which is whole groups, by group: markers say where one ends."""
+    """Return the events of `data`, which are whole groups, by group: markers show where one ends."""
     found: list[list[bytes]] = [[]]
     for event in events_of(data):
         found[-1].append(event)
@@ -61,7 +61,7 @@ def groups_of(data: bytes) -> list[list[bytes]]:
 
 
 def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
-    """(code, code and value) of each, as MySQL 5.6 writes them; the last holds what it does not know, and all behind it."""
+    """Yield (code, code and value) of each, as MySQL 5.6 writes them; the last contains an unknown one, and everything after it."""
     sizes = {0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 10: 4, 13: 3}
     while status:
         code = status[0]
@@ -82,7 +82,7 @@ def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def with_explicit(body: bytes, post: int, value: int) -> bytes:
-    """The statement's body with the status variable for TIMESTAMP columns, which stands in the order of codes, unless it is there."""
+    """Return the statement's body with the status variable for TIMESTAMP columns, in the order of codes, unless it exists."""
     count = int.from_bytes(body[11:13], "little")
     made = b""
     for code, whole in [*status_variables(body[post : post + count]), (255, b"")]:
@@ -96,7 +96,7 @@ def with_explicit(body: bytes, post: int, value: int) -> bytes:
 
 
 class ViewOracle:
-    """Makes plain groups the view's."""
+    """A converter of plain groups into the view's."""
 
     def __init__(self, settings: OracleSettings, position: int = 4, gno: int = 1, sequence: int = 1) -> None:
         self.settings = settings
@@ -105,7 +105,7 @@ class ViewOracle:
         self.sequence = sequence
 
     def view_of(self, groups: Iterable[list[bytes]]) -> bytes:
-        """The view's bytes of these groups, in order."""
+        """Return the view's bytes of these groups, in order."""
         return b"".join(self._group(group) for group in groups)
 
     def _group(self, group: list[bytes]) -> bytes:
@@ -149,7 +149,8 @@ class ViewOracle:
         return text not in ("BEGIN", "COMMIT", "ROLLBACK")
 
     def _with_length(self, bodies: list[tuple[tuple[int, ...], bytes]], source: int) -> bytes:
-        """The body of the source's GTID event, which tells the transaction's length if it told one. source: bytes that it had there."""
+        """Return the body of the source's GTID event, which contains the transaction's length if it did before. `source` is the number
+        of bytes that it had there."""
         size = sum(19 + len(body) + self._trailer for _, body in bodies)
         body = bodies[0][1]
         if size == source or len(body) < 49 or body[25] != 2:

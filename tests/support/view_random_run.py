@@ -1,9 +1,10 @@
-"""Random work by many seeds through views, until the time is over: is everything kept, or stopped by name?
+"""Random work by many seeds through views, until the time is over: everything must be kept, or stopped by name.
 
     python -m tests.support.view_random_run [--seconds 600] [--seed 1000] [--format ROW|STATEMENT|MIXED ...]
 
-A MySQL 5.6, a relay with two views (engines kept, and all InnoDB), and a MySQL 9.7 with its defaults behind each. Each seed has
-a database of its own. Exit status 0: tables and GTIDs were equal every time; 1: not so, with the seed and format that show it.
+A MySQL 5.6, a relay with two views (engines kept, and all InnoDB), and a MySQL 9.7 with its defaults as a replica of each. Each seed
+has its own database. Exit status 0 means that tables and GTIDs were equal every time, 1 a difference, with the seed and format that
+show it.
 """
 
 import argparse
@@ -24,12 +25,12 @@ ENGINES: Final = ("InnoDB", "InnoDB", "MyISAM", "MEMORY")
 _STEPS: Final = 150
 # A statement that failed in the middle, and MyISAM kept its first rows: what no table with transactions can do.
 _NOT_KEPT: Final = "statement_failed_partway"
-# Databases of a pair of replicas before they are made anew: a comparison reads only the newest one.
+# The databases of a pair of replicas before it is recreated: a comparison reads only the newest one.
 _SEEDS_A_CHAIN: Final = 20
 
 
 def campaign(binlog_format: str, seeds: range, until: float, scratch: Path) -> tuple[int, list[str]]:
-    """How many seeds were tried before the first that was not kept, if any, and what it showed."""
+    """Return how many seeds were tried before the first that was not kept, if any, and what it showed."""
     with contextlib.ExitStack() as stack:
 
         def servers(name: str) -> Server:
@@ -64,7 +65,7 @@ def campaign(binlog_format: str, seeds: range, until: float, scratch: Path) -> t
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=1000)

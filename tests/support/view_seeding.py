@@ -22,14 +22,14 @@ SECTIONS: dict[str, dict[str, Any]] = {
 
 
 def sections(**view: object) -> dict[str, dict[str, Any]]:
-    """Of relay.toml: a view with these keys, and an account that sees it."""
+    """Return sections of relay.toml: a view with these keys, and an account that sees it."""
     return SECTIONS | {"[view]": {"name": VIEW, **view}}
 
 
 def dump(
     source: Server, path: Path, databases: Iterable[str], options: Sequence[str] = (), program: str = "mysql97"
 ) -> None:
-    """A dump with the source's position, by the program of another server's package."""
+    """Make a dump with the source's position, by the program of another server's package."""
     # MySQL's client has mysql_native_password, which an old source wants, as a plugin.
     plugins = [f"--plugin-dir={MySQL97.plugin_directory()}"] if program == "mysql97" else []
     command = [
@@ -45,7 +45,7 @@ def dump(
 
 
 def restore(server: Server, path: Path) -> None:
-    """Runs the dump without logging it, and without a CHANGE MASTER that a new server does not know."""
+    """Run the dump without logging it, and without a CHANGE MASTER that a new server does not know."""
     lines = path.read_bytes().split(b"\n")
     kept = b"\n".join(line for line in lines if not line.startswith(b"CHANGE MASTER TO"))
     command = [*server.mysql_client(), "--no-defaults", f"--socket={server.socket}", "--user=root"]
@@ -55,7 +55,7 @@ def restore(server: Server, path: Path) -> None:
 
 
 def place(relay: RelayProcess, *words: str) -> dict[str, Any]:
-    """What `view find` says, as JSON."""
+    """Return the output of `view find`, as JSON."""
     done = relay.command("view", "find", VIEW, *words, "--json")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -63,7 +63,7 @@ def place(relay: RelayProcess, *words: str) -> dict[str, Any]:
 
 
 def listed(relay: RelayProcess) -> dict[str, Any]:
-    """What `view list` says of the view, as JSON, when the relay has reached its source."""
+    """Return the view in `view list`, as JSON, when the relay has reached its source."""
     done = relay.command("view", "list", "--json")
     deadline = time.monotonic() + 20
     while "has no source yet" in done.stderr and time.monotonic() < deadline:
@@ -74,7 +74,7 @@ def listed(relay: RelayProcess) -> dict[str, Any]:
 
 
 def wait_made(relay: RelayProcess, file: str, position: int) -> dict[str, Any]:
-    """Returns when the view has everything before this place of the source; what `view list` says then."""
+    """Return the view in `view list` when the view has everything before this place of the source."""
     found: dict[str, Any] = {}
 
     def is_made() -> bool:
@@ -87,24 +87,24 @@ def wait_made(relay: RelayProcess, file: str, position: int) -> dict[str, Any]:
 
 
 def seeded(relay: RelayProcess, *words: str) -> list[str]:
-    """The statements that `view seed` prints, as an operator would fill them in."""
+    """Return the statements that `view seed` prints, as an operator would fill them in."""
     done = relay.command("view", "seed", VIEW, *words, "--json")
     assert done.returncode == 0, done.stderr
     return filled(json.loads(done.stdout)["statements"])
 
 
 def filled(statements: Iterable[str]) -> list[str]:
-    """With the password, and what a test on loopback wants besides."""
+    """Return the statements with the password, and what a test on loopback needs besides."""
     return [one.replace("'PASSWORD'", f"'{VIEW_PASSWORD}'") for one in statements]
 
 
 def executed(server: Server) -> str:
-    """@@gtid_executed in one line."""
+    """Return @@gtid_executed in one line."""
     return str(server.sql("SELECT @@global.gtid_executed")[0][0]).replace("\n", "")
 
 
 def wait_executed(server: Server, gtids: str, timeout_s: float = 60.0) -> None:
-    """Returns when the replica has applied them. Raises: AssertionError with its errors."""
+    """Return when the replica has applied them. Raises: AssertionError with its errors."""
 
     def has() -> bool:
         status = server.replica_status()

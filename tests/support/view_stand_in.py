@@ -1,4 +1,4 @@
-"""What stands in the place of a view that is made: an archive that is there already."""
+"""A substitute for a view that is built: an existing archive."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from relay.view.rules.settings import ViewSettings
 
 @dataclass
 class NoProgress:
-    """The status of a view that is neither made nor stopped."""
+    """The status of a view that is neither being built nor stopped."""
 
     source: Position | None = None
     behind_bytes: int = 0
@@ -19,13 +19,13 @@ class NoProgress:
 
     @property
     def needed(self) -> Position | None:
-        """From where on it is made again after a crash."""
+        """The position from which it is rebuilt after a crash."""
         return self.source
 
 
 @dataclass
 class ViewStandIn:
-    """An open view. follows: whether it was begun."""
+    """An open view. `follows` says whether it was begun."""
 
     archive: Archive
     settings: ViewSettings
@@ -33,13 +33,13 @@ class ViewStandIn:
     follows: bool = False
 
     async def skip(self, file: str, offset: int, by: str) -> None:
-        """There is nothing to skip."""
+        """Do nothing: there is nothing to skip."""
         raise AssertionError("it never stops")
 
     def begin(self) -> None:
-        """It would be made from here on."""
+        """Note that it would be built from here on."""
         self.follows = True
 
     async def close(self) -> None:
-        """Closes the archive."""
+        """Close the archive."""
         await self.archive.close()

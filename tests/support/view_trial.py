@@ -1,4 +1,4 @@
-"""What a real replica makes of a view's files: a MySQL 5.6 that writes, rules, a relay that serves what they make, and a MySQL 9.7."""
+"""The result of a view's files on a real replica: a MySQL 5.6 that writes, rules, a relay that serves their result, and a MySQL 9.7."""
 
 import shutil
 import time
@@ -19,7 +19,7 @@ Rows = dict[str, list[tuple[object, ...]]]
 
 
 class ViewTrial:
-    """`source` and `replica` run already, and keep on running; what earlier trials left in them is removed."""
+    """A trial. `source` and `replica` run already, and keep running; what earlier trials left in them is removed."""
 
     def __init__(self, source: Server, replica: Server, directory: Path) -> None:
         self.source, self.replica, self.directory = source, replica, directory
@@ -39,7 +39,7 @@ class ViewTrial:
         replica.execute_many(["RESET REPLICA ALL", "RESET BINARY LOGS AND GTIDS"])
 
     def write(self, statements: Sequence[str], binlog_format: str = "STATEMENT") -> Path:
-        """Runs statements on one connection of the source, those that fail too, and gives the binlog with them."""
+        """Run statements on one connection of the source, including failing ones, and return the binlog with them."""
         with self.source.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"SET binlog_format = {binlog_format}")
             for statement in statements:
@@ -56,9 +56,10 @@ class ViewTrial:
     def apply(
         self, rules: Plans, file: Path, *, version: int = 50624, timeout_s: float = 30.0, stop: bool = True
     ) -> int:
-        """Makes the view of a file and has the replica follow it, to its end or to an error; the error's number, 0: none.
+        """Make the view of a file and have the replica follow it, to its end or to an error; return the error's number (0: none).
 
-        version: that GTID events name. stop: the replica is stopped then, which waits for the transaction that it applies.
+        `version` is the one that GTID events name. With `stop` the replica is stopped then, which waits for the transaction that it
+        applies.
         """
         view = self.directory / "view"
         writer = ViewWriter(view, rules, version=version)
@@ -84,7 +85,7 @@ class ViewTrial:
                     self.replica.stop_replica()
 
     def tables(self, server: Server, schema: str = "d") -> Rows:
-        """The rows of all tables of a schema."""
+        """Return the rows of all tables of a schema."""
         with server.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}'")
             names = sorted(name for (name,) in cursor.fetchall())
@@ -96,17 +97,17 @@ class ViewTrial:
 
     @property
     def equal(self) -> bool:
-        """Whether the replica's tables hold what the source's do."""
+        """Return whether the replica's tables contain what the source's do."""
         return self.tables(self.source) == self.tables(self.replica)
 
     @property
     def whole(self) -> bool:
-        """Whether the replica has executed every GTID of the view."""
+        """Return whether the replica has executed every GTID of the view."""
         return self.executed == (f"{VIEW_UUID}:1-{self.gno}" if self.gno > 1 else f"{VIEW_UUID}:1")
 
 
 def reason_of(rules: Plans, file: Path) -> StopReason:
-    """Why a view stops somewhere in the file."""
+    """Return why a view stops somewhere in the file."""
     with pytest.raises(Untranslatable) as raised:
         for group in groups_of(file.name, file.read_bytes()):
             rules.plan(group)

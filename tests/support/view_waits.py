@@ -1,4 +1,4 @@
-"""Which transactions wait for which, as a view's GTID events say it."""
+"""The dependencies of transactions, as a view's GTID events say them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ _TRAILER = 4
 
 @dataclass
 class Waits:
-    """By file: of each transaction the last one that must be done before it, and its own number."""
+    """The dependencies by file: for each transaction the last one that must be done before it, and its own number."""
 
     files: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
 
     def check_numbers(self) -> None:
-        """They are counted from 1 in each file, without a gap; only a file's first waits for none."""
+        """Check that they count from 1 in each file, without a gap, and that only a file's first waits for none."""
         for file, pairs in self.files.items():
             assert [number for _last, number in pairs] == list(range(1, len(pairs) + 1)), file
             assert all(1 <= last < number for last, number in pairs[1:]), file
@@ -27,7 +27,7 @@ class Waits:
 
     @property
     def width(self) -> float:
-        """How many can run together, on average: batches are taken in order, each as large as it may be."""
+        """Return how many can run together, on average: batches are taken in order, each as large as it may be."""
         groups = batches = 0
         for pairs in self.files.values():
             first = 0
@@ -40,7 +40,7 @@ class Waits:
 
 
 def gtids_of(data: bytes) -> Iterable[Gtid]:
-    """Those of a binlog whose events have checksums."""
+    """Yield the GTIDs of a binlog whose events have checksums."""
     for event in events_of(data[4:]):
         if event[4] in (33, 34):
             yield decode_gtid(event[19:-_TRAILER])
@@ -49,7 +49,7 @@ def gtids_of(data: bytes) -> Iterable[Gtid]:
 
 
 def waits_in(directory: Path) -> Waits:
-    """Of all binlogs of a view."""
+    """Return the dependencies of all binlogs of a view."""
     found = Waits()
     for path in binlogs_in(directory):
         found.files[path.name] = [

@@ -12,10 +12,10 @@ BIG_ROW_BYTES: Final = 3_000_000
 
 
 def kept_workload(server: Server, binlog_format: str, engines: str, *, with_accounts: bool = True) -> None:
-    """Everything that can be kept with `engines` = "keep" or "innodb"; the database is made anew.
+    """Run everything that can be kept with `engines` = "keep" or "innodb"; the database is recreated.
 
-    As statements, tables without transactions have two kinds that only `engines` = "innodb" keeps: one statement that writes
-    both engines, and CREATE TABLE … SELECT.
+    As statements, tables without transactions have two kinds that only `engines` = "innodb" keeps: one statement that writes both
+    engines, and CREATE TABLE … SELECT.
     """
     all_of_it = binlog_format == "ROW" or engines == "innodb"
     server.sql(f"SET GLOBAL binlog_format = {binlog_format}")
@@ -48,7 +48,7 @@ def kept_workload(server: Server, binlog_format: str, engines: str, *, with_acco
 
 
 def timestamps(execute: Execute) -> None:
-    """TIMESTAMP columns that say nothing of NULL: NOT NULL here, and with the time by itself; not so on a new server."""
+    """Create TIMESTAMP columns without NULL or NOT NULL: NOT NULL here, with the current time as default; not so on a new server."""
     execute("CREATE TABLE timed (id INT NOT NULL PRIMARY KEY, first TIMESTAMP, second TIMESTAMP) ENGINE=InnoDB")
     execute("INSERT INTO timed (id) VALUES (1), (2)")
     execute("UPDATE timed SET id = 3 WHERE id = 2")
@@ -59,7 +59,7 @@ def timestamps(execute: Execute) -> None:
 
 
 def accounts(execute: Execute) -> None:
-    """What a new server cannot parse."""
+    """Run statements that a new server cannot parse."""
     execute("CREATE USER 'somebody'@'localhost' IDENTIFIED BY 'a word'")
     execute("GRANT SELECT ON *.* TO 'somebody'@'localhost' IDENTIFIED BY 'another word'")
     execute(
@@ -73,7 +73,7 @@ def accounts(execute: Execute) -> None:
 
 
 def distributed(execute: Execute) -> None:
-    """XA: with one phase, with two, and rolled back."""
+    """Run XA transactions: with one phase, with two, and rolled back."""
     for number, ends in enumerate(
         (["COMMIT {} ONE PHASE"], ["PREPARE {}", "COMMIT {}"], ["PREPARE {}", "ROLLBACK {}"])
     ):
@@ -86,7 +86,7 @@ def distributed(execute: Execute) -> None:
 
 
 def programs(execute: Execute) -> None:
-    """Functions, events, and the statements of upkeep."""
+    """Run functions, events, and maintenance statements."""
     execute("CREATE FUNCTION doubled (n INT) RETURNS INT DETERMINISTIC RETURN 2 * n")
     execute("INSERT INTO inno (id, n) VALUES (6000, doubled(21))")
     execute("CREATE EVENT later ON SCHEDULE AT '2037-01-01 00:00:00' DO DELETE FROM small")

@@ -1,6 +1,6 @@
-"""A view's files without the view: a source's binlogs through the rules, with a GTID event in front of each group. For tests of rules.
+"""A view's files without the view: a source's binlogs through the rules, with a GTID event before each group. It is for tests of rules.
 
-What the kernel does to copied groups besides (rows of version 1, the status variable for TIMESTAMP columns) is not done here.
+The kernel's other changes to copied groups (rows of version 1, the status variable for TIMESTAMP columns) are not made here.
 """
 
 import struct
@@ -32,22 +32,22 @@ _START, _INSIDE, _END = 3, 4, 5
 
 
 class Plans(Protocol):
-    """The rules, or what stands in their place."""
+    """The rules, or their substitute."""
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """What becomes of a group."""
+        """Return the plan of a group."""
 
 
 class AsItIs:
-    """No rules: each group is one of the view, as the source wrote it."""
+    """A substitute without rules: each group is one of the view, as the source wrote it."""
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """The group."""
+        """Return the group."""
         return [OutGroup((Copy(group.start, group.stop),))]
 
 
 def groups_of(name: str, data: bytes) -> Iterator[SourceGroup]:
-    """The groups of a whole binlog, which has checksums or none."""
+    """Yield the groups of a whole binlog, which has checksums or none."""
     _header, description = decode_first_event(data[FIRST_EVENT:])
     ingest = Ingest()
     table = array("q", bytes(8 * TABLE_ROW * (len(data) // HEADER_SIZE + 1)))
@@ -71,7 +71,7 @@ def groups_of(name: str, data: bytes) -> Iterator[SourceGroup]:
 def source_group(
     name: str, data: bytes, events: list[GroupEvent], lengths: bytes, version: str, checksum_bytes: int = CHECKSUM_SIZE
 ) -> SourceGroup:
-    """A group of these events of the file `data`."""
+    """Return a group of these events of the file `data`."""
 
     def body(event: GroupEvent, most: int | None = None) -> bytes:
         return data[event.offset + HEADER_SIZE : event.offset + event.length - checksum_bytes][:most]
@@ -82,7 +82,8 @@ def source_group(
 
 @dataclass
 class ViewWriter:
-    """Files of a view in `directory`, made one after the other. gno: number of the newest GTID. version: that GTID events name."""
+    """Files of a view in `directory`, made one after the other. `gno` is the number of the newest GTID, `version` the one that GTID
+    events name."""
 
     directory: Path
     rules: Plans
@@ -90,7 +91,7 @@ class ViewWriter:
     version: int = 50624
 
     def write(self, source: Path) -> None:
-        """The file of the same name. Raises: Untranslatable, with the groups before it written."""
+        """Write the file of the same name. Raises: Untranslatable, with the groups before it written."""
         data = source.read_bytes()
         header, description = decode_first_event(data[FIRST_EVENT:])
         made = bytearray(MAGIC)

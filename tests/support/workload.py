@@ -1,7 +1,7 @@
 """Reproducible work for a source: the same statements each time, and the same tables on every replica.
 
-All of it works on MySQL 5.6 and MariaDB 10.11, in ROW, STATEMENT and MIXED format, and can be applied by every
-supported replica. Statement replication is given no choice: every statement that limits rows orders them by a key.
+All of it works on MySQL 5.6 and MariaDB 10.11, in ROW, STATEMENT and MIXED format, and can be applied by every supported replica.
+Statement replication is deterministic: every statement that limits rows orders them by a key.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ Execute = Callable[..., None]
 
 @contextlib.contextmanager
 def session(server: Server, binlog_format: str, database: str | None = DATABASE) -> Iterator[Execute]:
-    """A connection that writes the binlog in the given format; gives a function that runs a statement on it."""
+    """Yield a function that runs a statement on a connection that writes the binlog in the given format."""
     with contextlib.closing(server.connect(database)) as connection, connection.cursor() as cursor:
 
         def execute(statement: str, arguments: tuple[Any, ...] | None = None) -> None:
@@ -46,7 +46,7 @@ def full_workload(
     big_row_bytes: int = BIG_ROW_BYTES,
     small_transactions: int = SMALL_TRANSACTIONS,
 ) -> BinlogPosition:
-    """Everything that a source is likely to write, in one database made anew; returns the end of the binlog."""
+    """Run everything that a source is likely to write, in one recreated database; return the end of the binlog."""
     create_schema(server, binlog_format, database)
     with session(server, binlog_format, database) as execute:
         server.sql(f"SET GLOBAL binlog_format = {binlog_format}")
@@ -75,12 +75,12 @@ def full_workload(
 
 
 def light_workload(server: Server, binlog_format: str = "MIXED", *, database: str = DATABASE) -> BinlogPosition:
-    """The same kinds of statements with a 100 kB row and 200 small transactions: under a second."""
+    """Run the same kinds of statements with a 100 kB row and 200 small transactions: under a second."""
     return full_workload(server, binlog_format, database=database, big_row_bytes=100_000, small_transactions=200)
 
 
 def create_schema(server: Server, binlog_format: str, database: str) -> None:
-    """The database and its tables, made anew."""
+    """Recreate the database and its tables."""
     with session(server, binlog_format, None) as execute:
         execute(f"DROP DATABASE IF EXISTS {database}")
         execute(f"CREATE DATABASE {database} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
@@ -107,7 +107,7 @@ def create_schema(server: Server, binlog_format: str, database: str) -> None:
 
 
 def mixed_engine_transactions(execute: Execute, first: int = 1) -> None:
-    """Transactions that write InnoDB and MyISAM tables, in both orders; uses ids from `first` to `first` + 39."""
+    """Run transactions that write InnoDB and MyISAM tables, in both orders; they use ids from `first` to `first` + 39."""
     for number in range(10):
         key = first + 4 * number
         execute("BEGIN")
@@ -124,7 +124,7 @@ def mixed_engine_transactions(execute: Execute, first: int = 1) -> None:
 
 
 def savepoints(execute: Execute) -> None:
-    """Savepoints kept, rolled back to and released; one with a MyISAM write behind it, which cannot be undone."""
+    """Run savepoints that are kept, rolled back to and released; one is followed by a MyISAM write, which cannot be undone."""
     execute("BEGIN")
     execute("INSERT INTO inno VALUES (100, 1, 'before', NULL)")
     execute("SAVEPOINT one")
@@ -144,7 +144,7 @@ def savepoints(execute: Execute) -> None:
 
 
 def rolled_back_mixed_transactions(execute: Execute) -> None:
-    """Rollbacks: of a pure InnoDB transaction (not in the binlog), and of mixed ones (in it, as ROLLBACK)."""
+    """Run rollbacks: of a pure InnoDB transaction (not in the binlog), and of mixed ones (in it, as ROLLBACK)."""
     execute("BEGIN")
     execute("INSERT INTO inno VALUES (200, 1, 'never seen', NULL)")
     execute("ROLLBACK")
@@ -160,7 +160,7 @@ def rolled_back_mixed_transactions(execute: Execute) -> None:
 
 
 def load_data(server: Server, execute: Execute) -> None:
-    """LOAD DATA from a file that the server can read: into InnoDB, into MyISAM, and inside a transaction."""
+    """Run LOAD DATA from a file that the server can read: into InnoDB, into MyISAM, and inside a transaction."""
     numbers = random.Random(56)
     rows = "".join(f"{key}\t{numbers.randrange(10**6)}\trow {key}\t2020-10-10 10:10:10\n" for key in range(300, 1000))
     for name, text in (("a.tsv", rows), ("b.tsv", "2000\t1\tlast\t\\N\n")):
@@ -180,7 +180,7 @@ def _load(path: Path, table: str) -> str:
 
 
 def schema_changes(execute: Execute) -> None:
-    """Table, index, view, trigger and database changes, one of them in the middle of a transaction."""
+    """Run table, index, view, trigger and database changes, one of them in the middle of a transaction."""
     execute("CREATE TABLE changing (a INT NOT NULL PRIMARY KEY, b INT NULL) ENGINE=InnoDB")
     execute("INSERT INTO changing VALUES (1, 1), (2, 2), (3, NULL)")
     execute("ALTER TABLE changing ADD COLUMN c VARCHAR(20) NOT NULL DEFAULT 'new', ADD KEY (b)")
@@ -202,7 +202,7 @@ def schema_changes(execute: Execute) -> None:
 
 
 def create_select(execute: Execute) -> None:
-    """CREATE TABLE … SELECT: in ROW format a CREATE statement followed by a group of rows."""
+    """Run CREATE TABLE … SELECT: in ROW format a CREATE statement followed by a group of rows."""
     execute(
         "CREATE TABLE selected (id INT NOT NULL PRIMARY KEY, n INT NOT NULL) ENGINE=InnoDB"
         " SELECT id, n FROM inno WHERE id BETWEEN 1 AND 40 ORDER BY id"
@@ -215,7 +215,7 @@ def create_select(execute: Execute) -> None:
 
 
 def variables_and_random(execute: Execute) -> None:
-    """User variables of each type, RAND(), NOW() and LAST_INSERT_ID(): what Intvar, Rand and User_var events carry."""
+    """Use user variables of each type, RAND(), NOW() and LAST_INSERT_ID(), which Intvar, Rand and User_var events carry."""
     execute("CREATE TABLE varied (id INT NOT NULL PRIMARY KEY, i BIGINT, d DECIMAL(20,5), s VARCHAR(50), r INT)")
     execute("SET @i = -9223372036854775807, @d = 12345.67891, @s = _utf8mb4'naïve \U0001f433', @n = NULL")
     execute("INSERT INTO varied VALUES (1, @i, @d, @s, FLOOR(RAND() * 1000000))")
@@ -230,7 +230,7 @@ def variables_and_random(execute: Execute) -> None:
 
 
 def auto_increment(execute: Execute) -> None:
-    """Single and multi-row inserts with generated keys, gaps by rollback, and another step."""
+    """Run single and multi-row inserts with generated keys, gaps by rollback, and another step."""
     for number in range(20):
         execute(f"INSERT INTO counted (v) VALUES ({number}), ({number + 1}), ({number + 2})")
     execute("BEGIN")
@@ -244,7 +244,7 @@ def auto_increment(execute: Execute) -> None:
 
 
 def multi_row_changes(execute: Execute) -> None:
-    """Updates and deletes of hundreds of rows, in InnoDB, in MyISAM, and in both by one statement."""
+    """Run updates and deletes of hundreds of rows, in InnoDB, in MyISAM, and in both by one statement."""
     execute("UPDATE inno SET n = n + 1, t = CONCAT('changed ', id) WHERE id BETWEEN 300 AND 900")
     execute("UPDATE isam SET n = n - 1 WHERE id BETWEEN 300 AND 900")
     execute("DELETE FROM inno WHERE id BETWEEN 400 AND 450")
@@ -259,7 +259,7 @@ def multi_row_changes(execute: Execute) -> None:
 
 
 def big_row(execute: Execute, length_bytes: int) -> None:
-    """One row as long as told, in the statement as well as in the row event, then changed and followed by another."""
+    """Write one row of that length, in the statement as well as in the row event, then change it and write another."""
     body = big_text(length_bytes)
     execute("BEGIN")
     execute("INSERT INTO big VALUES (1, 'small')")
@@ -270,18 +270,18 @@ def big_row(execute: Execute, length_bytes: int) -> None:
 
 
 def big_text(length_bytes: int) -> str:
-    """Letters without a pattern, the same each time."""
+    """Return letters without a pattern, the same each time."""
     block = "".join(random.Random(20).choices(string.ascii_letters, k=65521))
     return (block * (length_bytes // len(block) + 1))[:length_bytes]
 
 
 def many_small_transactions(execute: Execute, count: int) -> None:
-    """Single-row autocommit transactions, made by a loop inside the server."""
+    """Run single-row autocommit transactions, made by a loop inside the server."""
     execute("CALL fill_small(0, %s)", (count,))
 
 
 def temporary_tables(server: Server, binlog_format: str, database: str) -> None:
-    """Temporary tables: dropped by hand, inside a transaction, and left for the server to drop."""
+    """Use temporary tables: dropped by hand, inside a transaction, and left for the server to drop."""
     with session(server, binlog_format, database) as execute:
         execute("CREATE TEMPORARY TABLE passing (a INT NOT NULL PRIMARY KEY, b INT) ENGINE=InnoDB")
         execute("INSERT INTO passing VALUES (1, 10), (2, 20), (3, 30)")
@@ -300,11 +300,11 @@ def temporary_tables(server: Server, binlog_format: str, database: str) -> None:
 
 
 class SteadyWriter:
-    """A thread that commits transactions with a running number until told to stop: for tests that kill things.
+    """A thread that commits transactions with a running number until it is stopped: for tests that kill things.
 
-    Each transaction inserts (counter, 2 rows) into `steady` and moves `steady_total` on, so that a transaction that
-    was applied twice, half or not at all shows in the tables. Survives restarts of the source: after a lost
-    connection it looks which number was committed last. `with` starts and stops it.
+    Each transaction inserts (counter, 2 rows) into `steady` and moves `steady_total` on, so that a transaction that was applied twice,
+    half or not at all shows in the tables. It survives restarts of the source: after a lost connection it reads which number was
+    committed last. `with` starts and stops it.
     """
 
     def __init__(self, server: Server, *, database: str = "steady", pause_s: float = 0.0) -> None:
@@ -339,7 +339,7 @@ class SteadyWriter:
             raise self._failure
 
     def stop(self) -> int:
-        """Stop after the transaction at hand; the number of the last one committed. Raises what the thread met."""
+        """Stop after the current transaction; return the number of the last one committed. Raises the thread's error."""
         self.__exit__(None, None, None)
         return self.committed
 
@@ -378,5 +378,5 @@ class SteadyWriter:
 
 
 def steady_writer(server: Server, *, database: str = "steady", pause_s: float = 0.0) -> SteadyWriter:
-    """A `SteadyWriter` on this server; use it with `with`."""
+    """Return a `SteadyWriter` on this server; use it with `with`."""
     return SteadyWriter(server, database=database, pause_s=pause_s)

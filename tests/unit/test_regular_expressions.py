@@ -24,17 +24,17 @@ from uuid import UUID
 
 import pytest
 
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import StatementRefused
 from protocol.sql.control import control_of
 from protocol.sql.kind import kind_of
 from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.statements.named_tables import read_tables, written_tables
+from protocol.sql.statements.statement_names import defined_names
 from protocol.statements.expression.tokens import tokenize
 from protocol.statements.session.secrets import without_secrets
 from relay.view.rules.definition_rules import define
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import read_tables, written_tables
 from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
@@ -362,16 +362,11 @@ READ_ELSEWHERE: Final = {
     "relay.schema_history.definition_scan": {"_TRIGGER"},
     "relay.schema_history.logged_definition": {"_PASSWORD", "_RENAMES"},
     "relay.view.rules.definition_rules": {"_TABLE", "_NAMES_ENGINE", "_REFERS", "_CHECKS"},
-    "relay.view.rules.engine_mixing": {"_TRIGGER_WRITES"},
     "relay.view.rules.row_order": {"_NUMBERS"},
     "relay.view.rules.mariadb.status.mode_differences": {"_ON_UPDATE", "_UPDATE"},
     "relay.view.rules.mariadb.status.status_translation": {"_NO_CLAUSE", "_NAMES_CHARSET"},
     "relay.feed.statements.definition_effect": {"_COPIES", "_ENGINE"},
     "relay.feed.statements.logged_changes": {"_QUOTED_OR_COMMENT", "_SECRETS"},
-    # which tables a statement names, and whether the order of rows counts
-    "relay.view.rules.statement.named_tables": {"_SIMPLE_HEAD"},
-    "relay.view.rules.statement.order_dependence": {"_PERHAPS", "_PASSED"},
-    "relay.feed.statements.replacing_statement": {"_INTO", "_LOADED"},
     # comments, by what is right before or in them
     "relay.view.rules.mariadb.statement.executable_comments": {"_HINTED"},
     "relay.view.rules.mariadb.statement.object_statements": {"_GENERATED"},

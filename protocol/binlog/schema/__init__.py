@@ -1,1 +1,1 @@
-"""What a table looks like: the columns that Table_map, information_schema and a CREATE statement tell."""
+"""The structure of a table: its columns according to Table_map, information_schema and a CREATE statement."""

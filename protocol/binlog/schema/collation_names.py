@@ -1,6 +1,6 @@
-"""Collations by their names: which one a number means, and which one a character set has where nobody says another.
+"""Collations by their names: the one with a number, and the default one of a character set.
 
-Source: information_schema.COLLATIONS of MySQL 5.6.24, MySQL 9.7.4, MariaDB 10.11.18 and 11.8.6. `utf8_…` stands for `utf8mb3_…`, too.
+Source: information_schema.COLLATIONS of MySQL 5.6.24, MySQL 9.7.4, MariaDB 10.11.18 and 11.8.6. `utf8_…` means `utf8mb3_…`, too.
 """
 
 from typing import Final
@@ -27,8 +27,8 @@ _BY_NUMBER: Final = {number: f"{charset}_{name}_ci" for charset, (number, name) 
 
 
 def compiled_collation(charset: str) -> str:
-    """The collation that a character set (`utf8`, not `utf8mb3`) has in servers that nobody set up otherwise, those of utf8mb4
-    before MySQL 8.0; empty: not known.
+    """Return the collation of a character set (`utf8`, not `utf8mb3`) in servers with default settings, for utf8mb4 that before MySQL
+    8.0; empty: not known.
     """
     if charset == "binary":
         return "binary"
@@ -36,10 +36,10 @@ def compiled_collation(charset: str) -> str:
 
 
 def collation_of_number(number: int) -> str:
-    """The name of the collation with this number, of the more usual ones; empty: not known."""
+    """Return the name of the collation with this number, if it is a common one; empty: not known."""
     return _BY_NUMBER.get(number, "")
 
 
 def plain_collation(name: str) -> str:
-    """A collation's name with `utf8` where a server says `utf8mb3`, in lower case."""
+    """Return a collation's name in lower case, with `utf8` instead of `utf8mb3`."""
     return name.lower().replace("utf8mb3_", "utf8_")

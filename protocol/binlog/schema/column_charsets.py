@@ -1,7 +1,7 @@
-"""Character sets of columns: which one a collation's number means, and how its bytes become text.
+"""Character sets of columns: the one with a collation's number, and how its bytes become text.
 
-Source: information_schema.COLLATIONS, and every byte converted to UTF-8, of MySQL 5.6.24, MySQL 9.7.4, MariaDB 10.11.18 and
-11.8.6; they agree.
+Source: information_schema.COLLATIONS, and every byte converted to UTF-8, of MySQL 5.6.24, MySQL 9.7.4, MariaDB 10.11.18 and 11.8.6;
+they agree.
 """
 
 from typing import Final
@@ -137,19 +137,19 @@ _BY_COLLATION: Final = {
 
 
 def charset_of_column(collation: int) -> str | None:
-    """The character set that a collation's number means; None for one that no server had."""
+    """Return the character set of a collation's number; None for one that no server had."""
     return _BY_COLLATION.get(collation)
 
 
 def collation_of_charset(charset: str) -> int | None:
-    """A collation's number that stands for the character set of this name (`utf8mb3` is `utf8`); None: not known."""
+    """Return a number of a collation of the character set with this name (`utf8mb3` is `utf8`); None: not known."""
     name = charset.lower()
     spans = _COLLATIONS.get("utf8" if name == "utf8mb3" else name)
     return None if spans is None else spans[0][0]
 
 
 def characters(charset: str) -> list[int] | None:
-    """The code point of each of the 256 bytes, 0xFFFD where there is none; None: no set of one byte a character."""
+    """Return the code point of each of the 256 bytes, 0xFFFD if there is none; None: no set of one byte a character."""
     if charset not in _SINGLE_BYTE:
         return None
     codec, differences = _SINGLE_BYTE[charset]
@@ -160,7 +160,7 @@ def characters(charset: str) -> list[int] | None:
 
 
 def decode_text(data: bytes, charset: str | None) -> str:
-    """Text of a character set (None: not known, so UTF-8); U+FFFD for what is none."""
+    """Decode text of a character set (None: not known, so UTF-8), with U+FFFD for invalid bytes."""
     table = characters(charset or "utf8")
     if table is not None:
         return "".join(chr(table[byte]) for byte in data)
@@ -169,5 +169,5 @@ def decode_text(data: bytes, charset: str | None) -> str:
 
 
 def codec_of_charset(charset: str) -> str | None:
-    """Python's codec for a set of several bytes a character; None for the other sets."""
+    """Return Python's codec for a set of several bytes a character; None for the other sets."""
     return _CODECS.get(charset)

@@ -1,4 +1,4 @@
-"""What somebody else knows about a table's columns, for binlogs whose events do not name them: packed, for the kernel."""
+"""Descriptions of a table's columns for binlogs whose events do not name them: packed, for the kernel."""
 
 import re
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ _ESCAPED: Final = {r"\0": "\0", r"\n": "\n", r"\r": "\r", r"\Z": "\x1a"}
 
 @dataclass(frozen=True, slots=True)
 class ColumnDescription:
-    """A column as information_schema.COLUMNS has it: COLUMN_NAME, COLUMN_TYPE (`int(10) unsigned`, `enum('a','b')`, `uuid`),
-    CHARACTER_SET_NAME (None for what is no text).
+    """A column in the form of information_schema.COLUMNS: COLUMN_NAME, COLUMN_TYPE (`int(10) unsigned`, `enum('a','b')`, `uuid`),
+    CHARACTER_SET_NAME (None if it is no text).
     """
 
     name: str
@@ -27,8 +27,8 @@ class ColumnDescription:
 
 @dataclass(frozen=True, slots=True)
 class DescribedColumn:
-    """What the kernel makes of it. `native`: the first word of the type, of a time with the digits of its fraction, `time(3)`;
-    `texts`: of an ENUM or SET, UTF-8.
+    """A column in the form for the kernel. `native` is the first word of the type, for a time with the digits of its fraction,
+    `time(3)`; `texts` are those of an ENUM or SET, UTF-8.
     """
 
     name: bytes
@@ -39,10 +39,10 @@ class DescribedColumn:
 
 
 def encode_columns(columns: Sequence[ColumnDescription]) -> bytes:
-    """Packs descriptions, all columns of a table in its order.
+    """Pack descriptions, all columns of a table in its order.
 
-    Layout: count packed, then for each: strings (length packed, bytes) name, `native`, character set or nothing |
-    unsigned u8 | count of texts packed, strings. All in UTF-8.
+    Layout: count packed, then for each: strings (length packed, bytes) name, `native`, character set or nothing | unsigned u8 | count
+    of texts packed, strings. All in UTF-8.
     """
     out = [lenenc_int(len(columns))]
     for column in columns:
@@ -57,7 +57,7 @@ def encode_columns(columns: Sequence[ColumnDescription]) -> bytes:
 
 
 def decode_columns(packed: bytes) -> list[DescribedColumn]:
-    """What `encode_columns` packed. Raises: Truncated."""
+    """Decode the result of `encode_columns`. Raises: Truncated."""
     fields = Fields(packed)
     columns = []
     for _ in range(fields.lenenc_int()):
@@ -69,12 +69,12 @@ def decode_columns(packed: bytes) -> list[DescribedColumn]:
 
 
 def column_texts(column_type: str) -> list[str]:
-    """The texts of an ENUM or SET, out of its type."""
+    """Return the texts of an ENUM or SET from its type."""
     return [_unquoted(text) for text in _TEXT.findall(column_type)]
 
 
 def _unquoted(text: str) -> str:
-    """An ENUM's or SET's text without what information_schema escapes."""
+    """Return an ENUM's or SET's text without information_schema's escapes."""
     return _ESCAPE.sub(lambda match: _ESCAPED.get(match[0], match[0][1]), text)
 
 

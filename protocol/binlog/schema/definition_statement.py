@@ -1,4 +1,4 @@
-"""A statement that may define tables, out of its Query event."""
+"""A statement that may define tables, from its Query event."""
 
 import struct
 from typing import Final, NamedTuple
@@ -21,21 +21,21 @@ from protocol.sql.kind import kind_of
 
 _UTF8MB4: Final = 45
 _TIMESTAMPS_FLAG: Final = 1 << 24
-"""Of a MariaDB's flags2."""
+"""The bit in a MariaDB's flags2."""
 _CHARSETS: Final = struct.Struct("<HHH")
 _NO_CHARSETS: Final = bytes(_CHARSETS.size)
 _PAIR: Final = struct.Struct("<HH")
 _LONGEST_TEXT: Final = 1 << 20
 _FIRST_BYTES: Final = 256
 _BEGINNING: Final = 1 << 16
-"""In which a statement's first word is found, of a compressed one: few define something, and to unpack all of each costs."""
+"""The length in which a compressed statement's first word is found: few define something, and unpacking each whole one costs."""
 
 
 def definition_statement(event: bytes, post_length: int, checksum: bool) -> tuple[bytes, bytes | None] | None:
-    """(default schema, text) of a Query event, compressed ones unpacked; the text is None where it cannot be had.
+    """Return (default schema, text) of a Query event, compressed ones unpacked; the text is None if it is not available.
 
-    `event`: with header and, if `checksum`, its CRC32. `post_length`: of Query, from the format description.
-    None: the statement defines nothing (which of a compressed one shows only here). Raises: Malformed.
+    `event` has its header and, if `checksum`, its CRC32. `post_length` is Query's, from the format description. None: the statement
+    defines nothing (a compressed one shows this only here). Raises: Malformed.
     """
     body = event[HEADER_SIZE : len(event) - CHECKSUM_SIZE if checksum else None]
     at = text_at(body, query_post(QUERY_EVENT, post_length))
@@ -51,7 +51,7 @@ def definition_statement(event: bytes, post_length: int, checksum: bool) -> tupl
 
 
 def defines(event: bytes, post_length: int, checksum: bool) -> bool:
-    """Whether a Query event, compressed or not, may define something; also where that cannot be told."""
+    """Return whether a Query event, compressed or not, may define something; also if that cannot be decided."""
     try:
         return kind_of(_beginning(event, post_length, checksum, _BEGINNING)).may_define
     except ProtocolError:
@@ -59,7 +59,7 @@ def defines(event: bytes, post_length: int, checksum: bool) -> bool:
 
 
 def may_define(event: bytes, post_length: int, checksum: bool) -> bool:
-    """As `defines`, by the text's first bytes: it costs the same for a text of any length, and says yes where they do not tell."""
+    """Answer `defines` by the text's first bytes: it costs the same for a text of any length, and is True if they do not suffice."""
     try:
         text = _beginning(event, post_length, checksum, _FIRST_BYTES)
     except ProtocolError:
@@ -68,7 +68,7 @@ def may_define(event: bytes, post_length: int, checksum: bool) -> bool:
 
 
 def _beginning(event: bytes, post_length: int, checksum: bool, most: int) -> bytes:
-    """Of the text. Raises: Malformed."""
+    """Return the beginning of the text. Raises: Malformed."""
     body = memoryview(event)[HEADER_SIZE : len(event) - CHECKSUM_SIZE if checksum else None]
     at = text_at(body, query_post(QUERY_EVENT, post_length))
     if event[TYPE_AT] == QUERY_COMPRESSED_EVENT:
@@ -77,11 +77,11 @@ def _beginning(event: bytes, post_length: int, checksum: bool, most: int) -> byt
 
 
 class StatementSetting(NamedTuple):
-    """Under what a statement ran. `error`: 0, it succeeded. Collations by their numbers, 0: the event does not tell.
+    """The settings under which a statement ran. `error` 0: it succeeded. Collations are numbers, 0: not in the event.
 
-    `client_collation`: of the statement's text; `server_collation`: of new databases; `default_collations`: (any collation
-    of a character set, the one that it has where nobody says another), where the event tells. `explicit_timestamps`: the server's
-    explicit_defaults_for_timestamp as a MySQL's event has it (8.0 and newer; None: it does not tell), `timestamps_flag` as a MariaDB's.
+    `client_collation` is the statement's text's, `server_collation` that of new databases; `default_collations` are, if in the event,
+    (any collation of a character set, its default one). `explicit_timestamps` is the server's explicit_defaults_for_timestamp in a
+    MySQL's event (8.0 and newer; None: it is not in it), `timestamps_flag` in a MariaDB's.
     """
 
     thread_id: int
@@ -95,7 +95,7 @@ class StatementSetting(NamedTuple):
 
 
 def statement_setting(event: bytes, post_length: int) -> StatementSetting:
-    """What a Query event says before its statement. Raises: Malformed."""
+    """Return the settings in a Query event. Raises: Malformed."""
     query = read_query(QUERY_EVENT, event[HEADER_SIZE:], post_length)
     values = known_values(query.status_variables)
     flags, explicit = values.get(FLAGS), values.get(EXPLICIT_TIMESTAMPS)

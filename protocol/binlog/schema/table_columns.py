@@ -1,4 +1,4 @@
-"""What a Table_map says about the columns of its table: types, their arguments, and the optional metadata of newer servers."""
+"""The columns of a Table_map's table: types, their arguments, and the optional metadata of newer servers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from protocol.binlog.table_map import MapColumn, MetadataField, MetadataKind, Ta
 from protocol.columns.codes import column_codes as codes
 from protocol.errors import Malformed
 
-# What has a bit of signedness: YEAR and the old DECIMAL among them.
+# The types that have a bit of signedness: YEAR and the old DECIMAL among them.
 _NUMERIC: Final = frozenset(
     (
         codes.FIELD_DECIMAL, codes.FIELD_TINY, codes.FIELD_SHORT, codes.FIELD_LONG, codes.FIELD_FLOAT, codes.FIELD_DOUBLE,
@@ -24,16 +24,16 @@ MYSQL_TEXTS: Final = _SHARED_TEXTS | {codes.FIELD_VECTOR, codes.FIELD_VAR_STRING
 MARIADB_TEXTS: Final = _SHARED_TEXTS | {
     codes.FIELD_BLOB_COMPRESSED, codes.FIELD_VARCHAR_COMPRESSED, codes.FIELD_VAR_STRING, codes.FIELD_GEOMETRY,
 }  # fmt: skip
-"""The same of a MariaDB's."""
+"""Types that have a character set in a MariaDB's optional metadata."""
 CHOICES: Final = frozenset((codes.FIELD_ENUM, codes.FIELD_SET))
-"""Types whose character sets stand in fields of their own."""
+"""Types whose character sets are in fields of their own."""
 _MOST_TEXTS: Final = 65535
 
 
 @dataclass(slots=True)
 class TableColumn:
-    """One column. `type`: of an ENUM or SET that one, not STRING. `arguments`: metadata, as the type has them (a length of
-    STRING whole). `unsigned`, `charset`, `texts`, `name`: None where the event does not tell; texts in `charset`.
+    """One column. For an ENUM or SET `type` is that, not STRING. `arguments` are the metadata in the form of the type (a length of
+    STRING whole). `unsigned`, `charset`, `texts` and `name` are None if not in the event; texts are in `charset`.
     """
 
     type: int
@@ -46,14 +46,14 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """The columns, and whether the optional metadata could not be read to its end."""
+    """The columns, and whether the optional metadata were unreadable before their end."""
 
     columns: list[TableColumn]
     optional_malformed: bool
 
 
 def described_columns(table: TableMap, mariadb: bool) -> TableColumns:
-    """The columns with all that the event says of them. Raises: Malformed where the types are cut.
+    """Return the columns with all facts of the event. Raises: Malformed if the types are cut.
 
     Source: MySQL 9.7 `Table_map_event`, MariaDB 11.8 `Table_map_log_event::Optional_metadata_fields`.
     """
@@ -71,7 +71,7 @@ def _meaning(column: MapColumn) -> tuple[int, tuple[int, int]]:
 
 
 def _describe(columns: list[TableColumn], fields: Iterator[MetadataField], character: frozenset[int]) -> None:
-    """Fills in what the optional metadata tell. Raises: Malformed."""
+    """Add the facts of the optional metadata. Raises: Malformed."""
     texts = [column for column in columns if column.type in character]
     choices = [column for column in columns if column.type in CHOICES]
     for kind, data in fields:

@@ -7,7 +7,7 @@ from typing import Final
 
 # ---- stops and findings ----
 
-# What a reader's `take` returns; GROW and PLAN only what a walk returns: the reader sees to it (`resolve`) and walks again.
+# The results of a reader's `take`; GROW and PLAN are only a walk's: the reader handles them (`resolve`) and walks again.
 DONE: Final = 0
 FULL: Final = 1
 OPEN_ROWS: Final = 2
@@ -17,14 +17,14 @@ GROW: Final = 5
 OPEN_TABLE: Final = 6
 PLAN: Final = 7
 
-# How far a reader is with what is packed in an event: nothing is asked for; OPEN_... is; the answer is there; there is none; all
-# of the event is done with.
+# The state of a reader's question about packed data in an event: nothing is asked for; OPEN_... is; the answer is there; there is
+# none; all of the event is done.
 NOTHING_ASKED: Final = 0
 ANSWERED: Final = -1
 NOT_ANSWERED: Final = -2
 EVENT_DONE: Final = -3
 
-# What is wrong with an event or a row, in the column `finding`; 0: nothing.
+# The defect of an event or a row, in the column `finding`; 0: none.
 CHECKSUM_MISMATCH: Final = 1
 BOUNDARY_VIOLATION: Final = 2
 POSITION_CHAIN_BROKEN: Final = 3
@@ -55,16 +55,16 @@ FINDINGS: Final = {
     ROW_TOO_LARGE: "row_too_large",
     VALUE_UNCERTAIN: "value_uncertain",
 }
-"""Code of a finding -> its name."""
+"""The name of each finding by its code."""
 
 MICROSECONDS: Final = 1000000  # of a second; 64 bits in C, since seconds are multiplied with it
 DAY_SECONDS: Final = 86400
-FAR: Final = 4611686018427387904  # behind all times and positions
+FAR: Final = 4611686018427387904  # later than all times and positions
 
 # ---- tables ----
 
-# A slot of TableMaps, int64s: table id, offset and length of the map's bytes in the arena, offset and length of schema and
-# table, number of columns, offset of their widths, number of JSON columns, whether a filter wants it, mark.
+# A slot of TableMaps, int64s: table id, offset and length of the map's bytes in the arena, offset and length of schema and table,
+# number of columns, offset of their widths, number of JSON columns, wanted by a filter, mark.
 SLOT_SIZE: Final = 12
 SLOT_RAW: Final = 1
 SLOT_RAW_LENGTH: Final = 2
@@ -78,14 +78,14 @@ SLOT_JSON: Final = 9
 SLOT_WANTED: Final = 10
 SLOT_MARK: Final = 11
 SLOT_FREE: Final = -1  # in place of a table id
-SLOT_FORGOTTEN: Final = -2  # its map cannot be read: what is behind the slot is found all the same
+SLOT_FORGOTTEN: Final = -2  # its map cannot be read: what follows the slot is found all the same
 
-# What is returned in place of a slot, a count or an offset.
+# Results in place of a slot, a count or an offset.
 NO_ROOM: Final = -2
 MAP_MALFORMED: Final = -1
 MAP_UNKNOWN_TYPE: Final = -3
 VALUE_INVALID: Final = -1
-IMAGE_MALFORMED: Final = -3  # the image ends where it may not: nothing behind it can be read
+IMAGE_MALFORMED: Final = -3  # the image ends at a wrong place: nothing after it can be read
 IMAGE_UNKNOWN_TYPE: Final = -4
 
 WIDTH_UNKNOWN: Final = 9
@@ -98,7 +98,7 @@ LONGEST_NAME: Final = 255  # 64 characters of 3 bytes are the servers' limit
 
 GTID_TEXT_ROOM: Final = 160  # a uuid, a tag of 32 characters and a number of 20 digits fit
 
-# What closed a transaction: numbers of CLOSERS.
+# The events that closed a transaction: numbers of CLOSERS.
 CLOSED_BY_NOTHING: Final = 0
 CLOSED_BY_XID: Final = 1
 CLOSED_BY_COMMIT: Final = 2
@@ -108,7 +108,7 @@ CLOSED_BY_XA_COMMIT: Final = 5
 CLOSED_BY_XA_ROLLBACK: Final = 6
 CLOSED_BY_STATEMENT: Final = 7
 
-# What a transaction is made of, as bits; and as numbers of KINDS.
+# The contents of a transaction, as bits; and as numbers of KINDS.
 HAS_DDL: Final = 1
 HAS_ROWS: Final = 2
 HAS_STATEMENTS: Final = 4
@@ -121,7 +121,7 @@ TABLE_NUMBERS: Final = 4  # of a table in a transaction's list: offset and lengt
 
 # ---- statements ----
 
-# What came before a statement that its replay needs; the first two are the kinds of Intvar.
+# The values before a statement that its replay needs; the first two are the kinds of Intvar.
 SEED_LAST_INSERT_ID: Final = 1
 SEED_INSERT_ID: Final = 2
 SEED_RAND: Final = 4
@@ -132,18 +132,18 @@ ANSI_QUOTES: Final = 4
 NO_BACKSLASH_ESCAPES: Final = 1048576
 
 LONGEST_STATUS: Final = 65536
-STATEMENT_BYTES: Final = 4194304  # a batch of statements ends where its texts have more
+STATEMENT_BYTES: Final = 4194304  # a batch of statements ends when its texts are larger
 DIGEST_DEPTH: Final = 64  # groups of parentheses whose beginning is remembered; deeper ones are copied as they are
 
 # ---- rows ----
 
-# What a row does: numbers of OPERATIONS.
+# The operations on a row: numbers of OPERATIONS.
 OPERATION_INSERT: Final = 1
 OPERATION_UPDATE: Final = 2
 OPERATION_DELETE: Final = 3
-PARTIAL_JSON_UPDATES: Final = 1  # of the options of a partial update's row
+PARTIAL_JSON_UPDATES: Final = 1  # an option of a partial update's row
 
-# Types of columns, as a Table_map has them.
+# The types of columns in a Table_map.
 # Source: MySQL 9.7 `include/field_types.h`; MariaDB 11.8 `include/mysql/server/private/field.h` (140, 141).
 FIELD_DECIMAL: Final = 0  # as MySQL 4.1 stored it
 FIELD_TINY: Final = 1
@@ -182,7 +182,7 @@ FIELD_STRING: Final = 254
 FIELD_GEOMETRY: Final = 255
 
 # How a column's values are read.
-TYPE_UNKNOWN: Final = 0  # nobody knows how long
+TYPE_UNKNOWN: Final = 0  # of unknown length
 TYPE_INTEGER: Final = 1
 TYPE_FLOAT: Final = 2
 TYPE_DOUBLE: Final = 3
@@ -211,9 +211,9 @@ TYPE_INET6: Final = 25
 
 # A column in a plan: how its values are read, then these.
 COLUMN_NUMBERS: Final = 14
-AT_SIZE: Final = 1  # bytes; 0: behind a length
+AT_SIZE: Final = 1  # bytes; 0: after a length
 AT_PREFIX: Final = 2  # bytes of the length
-AT_ARGUMENT: Final = 3  # digits of a fraction, precision, bytes that trailing zeros were cut from
+AT_ARGUMENT: Final = 3  # digits of a fraction, precision, bytes from which trailing zeros were cut
 AT_SCALE: Final = 4
 AT_UNSIGNED: Final = 5
 AT_MODE: Final = 6  # of its characters
@@ -221,30 +221,30 @@ AT_NAME: Final = 7  # where it is in the arena
 AT_NAME_LENGTH: Final = 8  # with quotation marks and colon
 AT_TEXT: Final = 9  # the first of its texts
 AT_TEXT_COUNT: Final = 10
-AT_JSON: Final = 11  # whether partial updates count it
-AT_UNCERTAIN: Final = 12  # whether nobody knows its sign or its character set
-AT_FORM: Final = 13  # of its values where each stands alone
+AT_JSON: Final = 11  # 1 if partial updates count it
+AT_UNCERTAIN: Final = 12  # 1 if its sign or its character set is unknown
+AT_FORM: Final = 13  # of its values that are written alone
 
-# How a value is written that stands alone: numbers of FORMS.
-FORM_OTHER: Final = 0  # as JSON has it, which may be of any type
+# The form of a value that is written alone: numbers of FORMS.
+FORM_OTHER: Final = 0  # as in JSON, of any type
 FORM_NUMBER: Final = 1
 FORM_TEXT: Final = 2  # the inside of a JSON string, with its escapes
 FORM_BYTES: Final = 3  # as they are
-FORM_DOCUMENT: Final = 4  # as JSON has it
+FORM_DOCUMENT: Final = 4  # as in JSON
 PLAN_NAMES: Final = 3  # of a plan in a batch: numbers of its schema, its table and its shape
 
-# Who told the names of a table's columns: numbers of NAMED.
+# The origin of the names of a table's columns: numbers of NAMED.
 NAMED_BY_BINLOG: Final = 1
 NAMED_BY_RECORD: Final = 2
 NAMED_BY_DDL: Final = 3
 NAMED_BY_NOBODY: Final = 4
 
-# More plans, or bytes of their texts, are forgotten when no transaction needs them.
+# If there are more plans, or bytes of their texts, they are forgotten when no transaction needs them.
 MOST_PLANS: Final = 4096
 MOST_ARENA: Final = 16777216
 LARGEST_IMAGES: Final = 1073741824  # bytes in a batch: Arrow's offsets of 32 bits end soon after
 
-# How a character set's text becomes UTF-8; from CHARSET_CODEC on: by one of Python's codecs.
+# How a character set's text becomes UTF-8; from CHARSET_CODEC on by one of Python's codecs.
 CHARSET_UTF8: Final = 0
 CHARSET_BINARY: Final = 1
 CHARSET_UTF16: Final = 2
@@ -252,7 +252,7 @@ CHARSET_UTF16LE: Final = 3
 CHARSET_UTF32: Final = 4
 CHARSET_SINGLE_BYTE: Final = 16
 CHARSET_CODEC: Final = 128
-NO_CHARACTER: Final = 0xFFFD  # U+FFFD in place of one; in a table: the byte is none
+NO_CHARACTER: Final = 0xFFFD  # U+FFFD in place of an invalid one; in a table: the byte is invalid
 
 # Types of values in MySQL's binary JSON. Source: MySQL 9.7 `json_binary.cc`.
 JSON_SMALL_OBJECT: Final = 0
@@ -273,9 +273,9 @@ JSON_NULL: Final = 0  # literals
 JSON_TRUE: Final = 1
 JSON_FALSE: Final = 2
 JSON_DEEPEST: Final = 128  # MySQL's limit is 100
-DIFF_REPLACE: Final = 0  # what a partial update does at a path
+DIFF_REPLACE: Final = 0  # the operations of a partial update at a path
 DIFF_INSERT: Final = 1
 DIFF_REMOVE: Final = 2
 
-SPARE: Final = 96  # bytes that the longest number, date or time takes
-SPARE_ROUND: Final = 80  # that eight characters take with their escapes
+SPARE: Final = 96  # bytes of the longest number, date or time
+SPARE_ROUND: Final = 80  # bytes of eight characters with their escapes

@@ -32,7 +32,7 @@ cdef class RowBatch(ColumnBatch):
     cdef int named
     cdef int finding
     cdef int64_t finding_position
-    # what the last walk lacked
+    # the room that the last walk did not find
     cdef bint lacks_images, lacks_values, lacks_statement
     cdef int64_t values_width
     cdef bint skips_row

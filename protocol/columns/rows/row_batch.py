@@ -1,5 +1,5 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""The batch that changed rows are written to: where each row stands, its images, and the texts that rows share."""
+"""The batch of changed rows: the place of each row, its images, and the texts that rows share."""
 
 from collections.abc import Iterable
 
@@ -19,10 +19,10 @@ if not cython.compiled:
 # Values of `operation`; none: the row is only a finding.
 OPERATIONS = ("", "insert", "update", "delete")
 
-# Values of `named`: who told the names of the table's columns; none: the row has no table.
+# Values of `named`, the origin of the names of the table's columns; none: the row has no table.
 NAMED = ("", "binlog", "recorded", "ddl", "none")
 
-# Column -> format of its values, "s": text with nulls, "d": text with nulls that rows share.
+# The format of each column's values, "s": text with nulls, "d": text with nulls that rows share.
 COLUMNS = {
     "transaction": "q",  # where the transaction starts
     "row": "q",  # from 0 in the transaction, other tables' rows counted too
@@ -42,11 +42,11 @@ COLUMNS = {
     "named": "B",
 }
 VALUES = "values"
-"""Beside the columns: each value of the images in a column of its own. Then there are, too:"""
+"""The name that requests, beside the columns, each value of the images in a column of its own, and these columns:"""
 VALUE_COLUMNS = {
     "shape": "d",  # names and forms of the table's columns, see ColumnPlans
-    "whole": "B",  # whether the image after has all columns
-    "odd": "B",  # whether a value is not as its form says
+    "whole": "B",  # 1 if the image after has all columns
+    "odd": "B",  # 1 if a value is not in its form
 }
 
 _TEXT_ROOM = 256  # bytes of an image or a statement, at first
@@ -54,8 +54,8 @@ _VALUE_ROOM = 24  # bytes of a value, at first
 
 
 class RowBatch(ColumnBatch):
-    """Rows of changed rows, of `event`. What else is to be written of the next row is set before: of its group, `plan`, that of
-    its table (0: it has none), and `named`, of NAMED.
+    """Rows of changed rows, of `event`. The other values of the next row are set before: those of its group, `plan`, which is its
+    table's (0: none), and `named`, of NAMED.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class RowBatch(ColumnBatch):
         self.begin()
 
     def begin_file(self) -> None:
-        """Rows of another file, whose plans are others."""
+        """Begin rows of another file, whose plans are others."""
         self.forget_names()
         self.finding = 0
         self.plan = 0
@@ -110,7 +110,7 @@ class RowBatch(ColumnBatch):
         self.begin_group(0, 0)
 
     def begin_group(self, position: int, server_id: int) -> None:
-        """Rows of another transaction."""
+        """Begin rows of another transaction."""
         self.group_start = position
         self.server_id = server_id
         self.ordinal = 0
@@ -120,7 +120,7 @@ class RowBatch(ColumnBatch):
         self.gtid_number = -1
 
     def begin(self) -> None:
-        """Another batch: fresh buffers."""
+        """Begin another batch with new buffers."""
         ColumnBatch.begin(self)
         self.lacks_images = self.lacks_values = False
         self.before_values.begin()
@@ -144,7 +144,7 @@ class RowBatch(ColumnBatch):
         self.finding_position_out = self.i64("finding_position")
 
     def dictionary_column(self, name: str) -> tuple[bytearray, bytearray, int, bytearray, bytearray]:
-        """Which text each row has (i32), Arrow's validity bitmap, how many texts there are, their offsets and bytes."""
+        """Return the number of each row's text (i32), Arrow's validity bitmap, the number of texts, their offsets and bytes."""
         texts = {
             "schema": self.schemas,
             "table": self.table_names,
@@ -155,7 +155,7 @@ class RowBatch(ColumnBatch):
         return texts.number_bytes, texts.valid_bytes, texts.count, texts.offset_bytes, texts.text_bytes
 
     def make_room(self) -> None:
-        """Of what the last walk did not find room for. Images that are too large for any batch are left out (`skips_row`)."""
+        """Make the room that the last walk did not find. Images that are too large for any batch are omitted (`skips_row`)."""
         if self.lacks_statement:
             self.statement_room = self.statement_size * 2
             self.statement_bytes = bytearray(self.statement_room)
@@ -174,7 +174,7 @@ class RowBatch(ColumnBatch):
             self.begin()
 
     def make_value_room(self) -> None:
-        """For the row that found none for its values."""
+        """Make room for the row whose values did not fit."""
         for values in (self.before_values, self.after_values):
             if self.values_width > values.width or values.lacks_room:
                 self.skips_row = values.room * (values.width or 1) >= LARGEST_IMAGES
@@ -184,12 +184,12 @@ class RowBatch(ColumnBatch):
     # ---- what rows share ----
 
     def forget_names(self) -> None:
-        """No plan's names are in the batch."""
+        """Forget the names of plans, which are not in a new batch."""
         for i in range(self.plan_room):
             self.plan_names[PLAN_NAMES * i] = -1
 
     def reserve_plan(self, number: int) -> None:
-        """Makes room for the numbers of the names of plans up to this one: schema i32, -1 where the batch has none, table, shape."""
+        """Make room for the numbers of the names of plans up to this one: schema i32, -1 if not in the batch, table, shape."""
         if number >= self.plan_room:
             more = 2 * (number + 1) - self.plan_room
             self.plan_bytes = self.plan_bytes + b"\xff" * (4 * PLAN_NAMES * more)
@@ -197,7 +197,7 @@ class RowBatch(ColumnBatch):
             self.plan_room += more
 
     def note_statement(self, p: Bytes, at: int, count: int) -> bool:
-        """The statement that the next rows come of: p[at:at + count]. False: no room; make it, and again."""
+        """Note p[at:at + count] as the statement of the next rows. False: no room; make it, and again."""
         self.statement_size = count
         if count > self.statement_room:
             self.lacks_statement = True
@@ -208,12 +208,12 @@ class RowBatch(ColumnBatch):
         return True
 
     def end_statement(self) -> None:
-        """The next rows are not of the statement that was noted."""
+        """End the noted statement: the next rows are not of it."""
         self.has_statement = False
         self.statement_number = -1
 
     def add_names(self) -> bool:
-        """Sees to it that the names of the plan's table are in the batch; False: no room."""
+        """Ensure that the names of the plan's table are in the batch; False: no room."""
         names = PLAN_NAMES * self.plan
         if self.plan_names[names] >= 0:
             return True
@@ -237,7 +237,7 @@ class RowBatch(ColumnBatch):
         return True
 
     def add_shared(self) -> bool:
-        """Sees to it that the statement and the GTID are in the batch; False: no room."""
+        """Ensure that the statement and the GTID are in the batch; False: no room."""
         if self.has_statement and self.statement_number < 0:
             self.statement_number = self.statements.add(self.statement, 0, self.statement_size)
             if self.statement_number < 0:
@@ -251,13 +251,13 @@ class RowBatch(ColumnBatch):
     # ---- rows out ----
 
     def found(self, finding: int) -> None:
-        """Something is wrong with the event: a row for it comes next, before another event is read. The first counts."""
+        """Record a defect of the event: a row for it comes next, before another event is read. The first counts."""
         if self.finding == 0:
             self.finding = finding
             self.finding_position = self.event.position
 
     def put_finding(self) -> bool:
-        """A row that is only a finding; False: no room for it in this batch."""
+        """Put a row that is only a finding; False: no room for it in this batch."""
         if self.rows >= self.capacity or not self.add_shared():
             return False
         if self.plan > 0 and not self.add_names():
@@ -269,7 +269,7 @@ class RowBatch(ColumnBatch):
         return True
 
     def put(self, operation: int, finding: int, finding_position: int) -> None:
-        """The next row but for its images, which are put in before; the batch has it then."""
+        """Put the next row except for its images, which are put in before; this completes the row."""
         n = self.rows
         self.transaction_out[n] = self.group_start
         self.row_out[n] = self.ordinal

@@ -1,9 +1,9 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """Changed rows as columns: one row for each row that a transaction inserted, updated or deleted, its images as JSON text.
 
-Takes what `Ingest` found in a run, as `event_columns` does; its events must be whole. What is compressed inside an event,
-and what a table's columns are called where the binlog does not say, is asked for: `take` stops with OPEN_..., the owner gives
-it, and `take` goes on. What cannot be read becomes a row that is only a finding, and the walk goes on.
+It takes what `Ingest` found in a run, as `event_columns` does; its events must be whole. It asks for compressed data in an event, and
+for the names of a table's columns that the binlog does not contain: `take` stops with OPEN_..., the owner answers, and `take`
+continues. A part that cannot be read becomes a row that is only a finding, and the walk continues.
 """
 
 from array import array
@@ -29,11 +29,11 @@ if not cython.compiled:
 
 
 class RowColumns(GroupReader):
-    """Rows of changed rows, in `batch`, `capacity` of them at most, from the events that `take` is given.
+    """Rows of changed rows, in `batch`, `capacity` of them at most, from the events that `take` gets.
 
-    `wanted`: names of COLUMNS, None for all, and VALUES; texts that are not wanted are not made. `asks`: stop with OPEN_TABLE at a
-    Table_map not seen before: `asked_table` is schema, table, the type codes and their arguments, to be answered with `described` or
-    `not_described`; `asked_position` is where the event stands.
+    `wanted` are names of COLUMNS, None for all, and VALUES; texts that are not wanted are not made. With `asks` it stops with
+    OPEN_TABLE at a new Table_map: `asked_table` is schema, table, the type codes and their arguments, to be answered with `described`
+    or `not_described`; `asked_position` is the event's position.
     """
 
     def __init__(self, capacity: int, wanted: Iterable[str] | None = None, asks: bool = False) -> None:
@@ -50,27 +50,27 @@ class RowColumns(GroupReader):
 
     @property
     def asked_table(self) -> tuple[bytes, bytes, bytes, list[tuple[int, int]]] | None:
-        """Schema, table, type codes and their arguments of the table that `take` stopped for; None: for none."""
+        """Schema, table, type codes and their arguments of the table for which `take` stopped; None: there is none."""
         return self.plans.asked
 
     def keep_names(self, schemas: Sequence[bytes] | None, tables: Sequence[bytes] | None) -> None:
-        """Only rows of tables with these names (None: all), for the Table_maps that come from now on."""
+        """Keep only rows of tables with these names (None: all), for the Table_maps that come from now on."""
         self.tables.set_names(schemas, tables)
 
     def keep_times(self, low: int, high: int) -> None:
-        """Only rows whose event's time, in µs, is in this range (both ends included)."""
+        """Keep only rows whose event's time, in µs, is in this range (both ends included)."""
         self.time_from = max(low, -FAR)
         self.time_to = min(high, FAR)
 
     def keep_operations(self, names: Iterable[str]) -> None:
-        """Only rows of these OPERATIONS."""
+        """Keep only rows of these OPERATIONS."""
         wanted = set(names)
         self.keeps_inserts = "insert" in wanted
         self.keeps_updates = "update" in wanted
         self.keeps_deletes = "delete" in wanted
 
     def begin_file(self, post_lengths: bytes) -> None:
-        """Another file or another split of one. `post_lengths`: Ingest's."""
+        """Begin another file or another split of one. `post_lengths` are Ingest's."""
         GroupReader.begin_file(self, post_lengths)
         self.plans.begin_file(len(post_lengths) > MARIADB_GTID_EVENT and post_lengths[MARIADB_GTID_EVENT] != 0)
         self.batch.begin_file()
@@ -79,7 +79,7 @@ class RowColumns(GroupReader):
     # ---- what Python does between two walks ----
 
     def take(self, buf: Bytes, base: int, table: "array[int]", count: int) -> int:
-        """As ColumnReader's; raises what Python code below the walk raised."""
+        """Take rows like ColumnReader; raise the errors of Python code below the walk."""
         if self.plans.asked is not None:
             return OPEN_TABLE
         if not self.in_group and self.next_row == 0 and self.plans.are_too_many():
@@ -88,7 +88,7 @@ class RowColumns(GroupReader):
         return self.raised(ColumnReader.take(self, buf, base, table, count))
 
     def opened_events(self, buf: Bytes, start: int, stop: int) -> int:
-        """As ColumnReader's; raises what Python code below the walk raised."""
+        """Take a payload's events like ColumnReader; raise the errors of Python code below the walk."""
         if self.plans.asked is not None:
             self.opened_at = start
             return OPEN_TABLE
@@ -100,7 +100,7 @@ class RowColumns(GroupReader):
         return status
 
     def resolve(self, status: int) -> bool:
-        """Does what a walk stopped for; False: the owner is asked."""
+        """Provide what stopped a walk; False: the owner must answer."""
         if status != PLAN:
             self.make_room()
             return True
@@ -112,24 +112,24 @@ class RowColumns(GroupReader):
         return known
 
     def make_room(self) -> None:
-        """Of what the last walk did not find room for."""
+        """Make the room that the last walk did not find."""
         GroupReader.make_room(self)
         self.batch.make_room()
 
     def described(self, description: bytes, named_by: int = NAMED_BY_RECORD) -> bool:
-        """What `asked_table` was asked for (see column_description.encode_columns), and who told it.
+        """Answer `asked_table` with a description (see column_description.encode_columns) and its origin.
 
-        False: it has not as many columns as the Table_map, so it is of another version of the table; none is used.
+        False: its number of columns differs from the Table_map's, so it is of another version of the table; none is used.
         Raises: Malformed.
         """
         return self.plans.describe(description, named_by)
 
     def not_described(self) -> None:
-        """Nobody knows the columns of `asked_table`: they are called @1, @2 …"""
+        """Answer that the columns of `asked_table` are unknown: they are named @1, @2 …"""
         self.plans.add_plan(None, NAMED_BY_NOBODY)
 
     def not_opened(self) -> None:
-        """What was asked for cannot be unpacked."""
+        """Note that the data that was asked for cannot be unpacked."""
         self.batch.plan = 0
         self.found(ROWS_UNREADABLE if self.opening == OPEN_ROWS else PAYLOAD_UNREADABLE)
         self.opening = EVENT_DONE
@@ -138,7 +138,7 @@ class RowColumns(GroupReader):
     # ---- groups ----
 
     def found(self, finding: int) -> None:
-        """Something is wrong with the event: a row for it comes next."""
+        """Record a defect of the event: a row for it comes next."""
         self.batch.found(finding)
         self.pending = True
 
@@ -207,7 +207,7 @@ class RowColumns(GroupReader):
         return status
 
     def begin_rows(self, p: Bytes, at: int, stop: int, t: int) -> bool:
-        """Reads the rows event up to its rows, if that was not done before; False: they cannot be read."""
+        """Read the rows event up to its rows, unless that is done already; False: they cannot be read."""
         if self.writer.begun:
             self.tables.stand_in(p)
             return True
@@ -223,7 +223,7 @@ class RowColumns(GroupReader):
         return True
 
     def wants(self, operation: int) -> bool:
-        """Whether the filter lets rows of the event through."""
+        """Return whether the filter includes rows of the event."""
         if self.event.time < self.time_from or self.event.time > self.time_to:
             return False
         if operation == OPERATION_INSERT:

@@ -1,7 +1,7 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """A row image as a JSON object: the values of its columns, by their table's plan.
 
-Everything in an image is hostile until it is read: each length is held against the event's end before its bytes are.
+Everything in an image is untrusted: each length is compared with the event's end before its bytes are read.
 """
 
 import cython
@@ -50,7 +50,7 @@ if not cython.compiled:
 
 
 def put_integer(out: Writable, at: int, p: Bytes, start: int, size: int, is_unsigned: bool) -> int:
-    """An integer of 1, 2, 3, 4 or 8 bytes, little-endian."""
+    """Write an integer of 1, 2, 3, 4 or 8 bytes, little-endian."""
     if size == 8:
         if is_unsigned:
             return put_unsigned(out, at, load64(p, start))
@@ -75,7 +75,7 @@ def put_integer(out: Writable, at: int, p: Bytes, start: int, size: int, is_unsi
 
 
 def load_little(p: Bytes, at: int, size: int) -> int:
-    """The number of `size` bytes, little-endian, at `at`."""
+    """Return the number of `size` bytes, little-endian, at `at`."""
     value = 0
     for i in range(size):
         value = value << 8 | p[at + size - 1 - i]
@@ -83,10 +83,10 @@ def load_little(p: Bytes, at: int, size: int) -> int:
 
 
 class RowValues:
-    """Writes images of the table whose plan is `plan`. `malformed` is set where a value was not what its type says, and was
-    shown as bytes; `uncertain`, where it was read as if its sign or character set were known; `odd`, where a value that stands alone
-    is not as the form of its column says;
-    `charsets.failure` where Python code below the walk failed: whoever walks raises it.
+    """Writes images of the table whose plan is `plan`. `malformed` is set if a value did not fit its type, and was shown as bytes;
+    `uncertain` if it was read without knowing its sign or character set; `odd` if a value that is written alone is not in the form of
+    its column;
+    `charsets.failure` if Python code below the walk failed: the caller of the walk raises it.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class RowValues:
         self.padded = bytes_of(self.padded_bytes)
 
     def enter_image(self, columns: ImageColumns, start: int, stop: int) -> bool:
-        """Puts `cursor` behind the bits for NULL of the image at `start`; False: they pass `stop`."""
+        """Put `cursor` after the NULL bits of the image at `start`; False: they pass `stop`."""
         start += (columns.present + 7) >> 3
         if start > stop:
             return False
@@ -112,10 +112,10 @@ class RowValues:
     def put_image(
         self, column: TextColumn, columns: ImageColumns, p: Bytes, start: int, stop: int, partial: int
     ) -> int:
-        """Writes the image at p[start:], of `columns`, as an object behind what the text column has; returns where it ends there.
+        """Write the image at p[start:], of `columns`, as an object after the text column's content; return where it ends there.
 
-        `cursor` is behind the image. `partial`: where the bits are that tell which JSON columns are given as differences; -1:
-        nowhere. NO_ROOM; IMAGE_MALFORMED: it passes `stop`; IMAGE_UNKNOWN_TYPE.
+        `cursor` is then after the image. `partial` is the place of the bits for JSON columns that are given as differences; -1: none.
+        NO_ROOM; IMAGE_MALFORMED: it passes `stop`; IMAGE_UNKNOWN_TYPE.
         """
         out = column.data
         at = column.used
@@ -168,7 +168,7 @@ class RowValues:
     def put_values(
         self, values: ValueColumns, columns: ImageColumns, p: Bytes, start: int, stop: int, partial: int
     ) -> int:
-        """As put_image, with each value in a column of its own; returns where the image ends."""
+        """Write an image like put_image, but each value to a column of its own; return where the image ends."""
         bits = columns.bits
         bitmap = columns.at
         c = self.plans.first[self.plan] - COLUMN_NUMBERS
@@ -201,7 +201,7 @@ class RowValues:
         return self.cursor
 
     def put_alone(self, out: Writable, at: int, room: int, p: Bytes, stop: int, c: int, partial: bool) -> int:
-        """As put_value, in the form of the column."""
+        """Write a value like put_value, in the form of the column."""
         if room - at < SPARE:
             return NO_ROOM
         form = self.plans.columns[c + AT_FORM]
@@ -225,7 +225,7 @@ class RowValues:
         return done
 
     def put_bytes(self, out: Writable, at: int, room: int, p: Bytes, stop: int, c: int) -> int:
-        """The bytes at `cursor`; of a BINARY with the trailing zeros that are not stored."""
+        """Write the bytes at `cursor`; for a BINARY with the trailing zeros that are not stored."""
         start = self.value_start(p, stop, c)
         if start < 0:
             return start
@@ -243,7 +243,7 @@ class RowValues:
         return at + padded
 
     def value_start(self, p: Bytes, stop: int, c: int) -> int:
-        """Where the bytes of the value at `cursor` begin; `cursor` moves to their end. IMAGE_MALFORMED."""
+        """Return where the bytes of the value at `cursor` begin; `cursor` moves to their end. IMAGE_MALFORMED."""
         prefix = self.plans.columns[c + AT_PREFIX]
         start = self.cursor
         if prefix == 0:
@@ -266,7 +266,7 @@ class RowValues:
         return start
 
     def put_value(self, out: Writable, at: int, room: int, p: Bytes, stop: int, c: int, partial: bool) -> int:
-        """The value at `cursor`, which moves behind it, of the column whose numbers begin at `c`."""
+        """Write the value at `cursor`, which moves past it, of the column whose numbers begin at `c`."""
         kind = self.plans.columns[c]
         if kind == TYPE_UNKNOWN:
             return IMAGE_UNKNOWN_TYPE
@@ -315,7 +315,7 @@ class RowValues:
         return at + 1
 
     def put_kind(self, out: Writable, at: int, room: int, p: Bytes, start: int, end: int, c: int) -> int:
-        """The other kinds, from p[start:end]. VALUE_INVALID: it is not what it should be."""
+        """Write the other kinds, from p[start:end]. VALUE_INVALID: the bytes do not fit the type."""
         kind = self.plans.columns[c]
         if kind == TYPE_FLOAT:
             return put_float(out, at, p, start)
@@ -346,7 +346,7 @@ class RowValues:
         return VALUE_INVALID
 
     def put_quoted_decimal(self, out: Writable, at: int, p: Bytes, start: int, c: int) -> int:
-        """As a string, so that no reader takes digits off."""
+        """Write a DECIMAL as a string, so that no reader removes digits."""
         out[at] = 34
         at = put_decimal(out, at + 1, p, start, self.plans.columns[c + AT_ARGUMENT], self.plans.columns[c + AT_SCALE])
         if at < 0:
@@ -355,13 +355,13 @@ class RowValues:
         return at + 1
 
     def copy_text(self, out: Writable, at: int, text: int) -> int:
-        """One of the texts of an ENUM or SET; `text`: where its numbers are."""
+        """Copy one of the texts of an ENUM or SET, whose numbers are at `text`."""
         length = self.plans.texts[text + 1]
         copy_bytes(out, at, self.plans.arena, self.plans.texts[text], length)
         return at + length
 
     def put_enum(self, out: Writable, at: int, room: int, p: Bytes, start: int, size: int, c: int) -> int:
-        """Its text; "" for 0, which is what an invalid value was stored as; the number where there is no text."""
+        """Write an ENUM's text; "" for 0, as which invalid values are stored; the number if there is no text."""
         number = load_little(p, start, size)
         if number > self.plans.columns[c + AT_TEXT_COUNT] or self.plans.columns[c + AT_TEXT_COUNT] == 0:
             return put_unsigned(out, at, number)
@@ -376,7 +376,7 @@ class RowValues:
         return at + 1
 
     def put_set(self, out: Writable, at: int, room: int, p: Bytes, start: int, size: int, c: int) -> int:
-        """Its texts, with commas between, as one string; the number where there are none."""
+        """Write a SET's texts, with commas between, as one string; the number if there are none."""
         number = load_little(p, start, size)
         count = self.plans.columns[c + AT_TEXT_COUNT]
         if count == 0 or count > 64 or (count < 64 and number >> count):
@@ -398,7 +398,7 @@ class RowValues:
         return at + 1
 
     def put_characters(self, out: Writable, at: int, room: int, p: Bytes, start: int, end: int, c: int) -> int:
-        """Text in its character set; what is none, as bytes."""
+        """Write text in its character set; invalid text as bytes."""
         mode = self.plans.columns[c + AT_MODE]
         if mode == CHARSET_BINARY:
             if end - start < self.plans.columns[c + AT_ARGUMENT]:
@@ -410,7 +410,7 @@ class RowValues:
         return done
 
     def put_padded_binary(self, out: Writable, at: int, room: int, p: Bytes, start: int, end: int, size: int) -> int:
-        """A BINARY of `size` bytes, with the trailing zeros that are not stored."""
+        """Write a BINARY of `size` bytes, with the trailing zeros that are not stored."""
         self.pad(p, start, end, size)
         return put_binary(out, at, room, self.padded, 0, size)
 
@@ -419,7 +419,7 @@ class RowValues:
             self.padded[i] = p[start + i] if i < end - start else 0
 
     def put_native(self, out: Writable, at: int, p: Bytes, start: int, end: int, kind: int) -> int:
-        """A value of one of MariaDB's own types, whose trailing zeros are not stored."""
+        """Write a value of one of MariaDB's own types, whose trailing zeros are not stored."""
         self.pad(p, start, end, 16)
         out[at] = 34
         at += 1
@@ -433,7 +433,7 @@ class RowValues:
         return at + 1
 
     def put_geometry(self, out: Writable, at: int, room: int, p: Bytes, start: int, end: int) -> int:
-        """{"srid":4326,"wkb":"base64"}. Layout: SRID u32, well-known binary."""
+        """Write {"srid":4326,"wkb":"base64"}. Layout: SRID u32, well-known binary."""
         if end - start < 4:
             return VALUE_INVALID
         at = put_word(out, at, b'{"srid":', 8)
@@ -445,7 +445,7 @@ class RowValues:
         return put_word(out, at, b'"}', 2)
 
     def put_vector(self, out: Writable, at: int, room: int, p: Bytes, start: int, end: int) -> int:
-        """An array of its numbers, which are floats of four bytes."""
+        """Write an array of a vector's numbers, which are floats of four bytes."""
         if (end - start) % 4:
             return VALUE_INVALID
         out[at] = 91
@@ -463,7 +463,7 @@ class RowValues:
         return at + 1
 
     def put_compressed(self, out: Writable, at: int, room: int, p: Bytes, start: int, end: int, c: int) -> int:
-        """A value of one of MariaDB's compressed columns."""
+        """Write a value of one of MariaDB's compressed columns."""
         try:
             data = unpack_column(bytes(p[start:end]), MOST_HELD_BYTES)
         except ProtocolError:

@@ -17,8 +17,8 @@ if not cython.compiled:
 
 
 class RowWriter:
-    """Writes to `batch`. `begun`: an event's rows are being written, the next of them at `row_at`; `finding_shown`: they show
-    what is wrong with the event itself.
+    """Writes rows to `batch`. `begun`: an event's rows are being written, the next of them at `row_at`; `finding_shown`: they show
+    the defect of the event itself.
     """
 
     def __init__(self, tables: TableMaps, batch: RowBatch, values: RowValues) -> None:
@@ -31,13 +31,13 @@ class RowWriter:
         self.begin_file()
 
     def begin_file(self) -> None:
-        """Another file."""
+        """Begin another file."""
         self.begun = False
         self.row_at = 0
         self.finding_shown = False
 
     def begin(self, p: Bytes, at: int, stop: int, t: int, post: int) -> int:
-        """Reads the rows event in p[at:stop], of type `t`, up to its rows: where they begin; -1: they cannot be read."""
+        """Read the rows event in p[at:stop], of type `t`, and return where its rows begin; -1: they cannot be read."""
         self.batch.plan = 0
         if t <= PRE_GA_DELETE_ROWS_EVENT:
             # the first betas of 5.1 wrote rows in the layout of the table's record
@@ -56,7 +56,7 @@ class RowWriter:
         return rows
 
     def begin_rows(self, row_at: int, wanted: bool) -> None:
-        """The rows of the event that `begin` read come from `row_at` on; not `wanted`: they are only counted."""
+        """Begin the rows of the event that `begin` read, from `row_at` on; if not `wanted`, they are only counted."""
         self.begun = True
         self.row_at = row_at
         if self.tables.row_slot < 0:
@@ -69,7 +69,7 @@ class RowWriter:
                 self.batch.found(ROW_MALFORMED)
 
     def put_rows(self, p: Bytes, stop: int) -> int:
-        """Writes the rows in p[row_at:stop]. FULL, GROW: again, as `begun` says; DONE: there are no more."""
+        """Write the rows in p[row_at:stop]. FULL, GROW: again, as `begun` says; DONE: there are no more."""
         status = self.put_rest(p, stop)
         if status == DONE:
             self.begun = False
@@ -99,7 +99,7 @@ class RowWriter:
         return DONE
 
     def put_row(self, p: Bytes, stop: int) -> int:
-        """Writes the row at `row_at`; returns where the next begins, or NO_ROOM, IMAGE_MALFORMED, IMAGE_UNKNOWN_TYPE."""
+        """Write the row at `row_at`; return where the next begins, or NO_ROOM, IMAGE_MALFORMED, IMAGE_UNKNOWN_TYPE."""
         n = self.batch.rows
         if n >= self.batch.capacity or not self.batch.add_names() or not self.batch.add_shared():
             return NO_ROOM
@@ -160,7 +160,7 @@ class RowWriter:
     def put_values(
         self, values: ValueColumns, columns: ImageColumns, p: Bytes, at: int, stop: int, partial: int
     ) -> bool:
-        """Puts the values of the image at p[at:] where the row's are, if they are made. False: `image_end` says why not."""
+        """Put the values of the image at p[at:] into the row's columns, if they are made. False: `image_end` is the error."""
         if self.batch.skips_row or not self.batch.makes_values:
             return True
         self.image_end = self.values.put_values(values, columns, p, at, stop, partial)
@@ -173,7 +173,7 @@ class RowWriter:
     def put_image(
         self, column: TextColumn, made: bool, columns: ImageColumns, p: Bytes, at: int, stop: int, partial: int
     ) -> int:
-        """Writes the image at p[at:] behind what the column has, up to `image_end`, if it is `made`; returns as put_row."""
+        """Write the image at p[at:] after the column's content, up to `image_end`, if it is `made`; return as put_row."""
         if self.batch.skips_row or not made:
             at = self.tables.image_end(columns, p, at, stop)
             if at == MAP_UNKNOWN_TYPE:
@@ -186,7 +186,7 @@ class RowWriter:
         return self.values.cursor
 
     def close_image(self, column: TextColumn, made: bool, end: int) -> None:
-        """The row's image ends at `end`; not `made`: it has none."""
+        """End the row's image at `end`; if not `made`, it has none."""
         if made and not self.batch.skips_row:
             column.close(self.batch.rows, end)
         else:

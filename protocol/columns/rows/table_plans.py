@@ -1,7 +1,7 @@
 # cython: annotation_typing=False, boundscheck=False, initializedcheck=False, cdivision=True
-"""How the values of each table's columns are read: made once for a Table_map, in Python, used for every row, in C.
+"""The plans for reading the values of each table's columns: made once for a Table_map, in Python, and used for every row, in C.
 
-A plan is made of a Table_map, and of what its owner knows of the table.
+A plan is made from a Table_map, and from its owner's knowledge of the table.
 """
 
 import json
@@ -69,16 +69,16 @@ _FORMS = {
     TYPE_NOTHING: FORM_OTHER,
     TYPE_MISFIT: FORM_OTHER,
 }  # all others are texts
-_UNKNOWN_CHARSET = "?"  # in a description: it has one, and nobody knows which
+_UNKNOWN_CHARSET = "?"  # in a description: it has one, which is unknown
 _NATIVE = {"uuid": (TYPE_UUID, 16), "inet4": (TYPE_INET4, 4), "inet6": (TYPE_INET6, 16)}
 
 
 class ColumnPlans:
     """Plans by number, from 1; 0 is none. Memory grows with the number of different Table_maps, until `reset`.
 
-    A plan is COLUMN_NUMBERS numbers for each column, in `columns` from first[plan] on. Texts (names, those of ENUM and SET) stand
-    in one arena, as JSON; `texts` has offset and length of each. `named[plan]`: who told the columns' names. Offset and length of the
-    plan's own text are in `shapes` from 2 * plan on: a list of each column's name and form, as JSON.
+    A plan is COLUMN_NUMBERS numbers for each column, in `columns` from first[plan] on. Texts (names, those of ENUM and SET) are in
+    one arena, as JSON; `texts` contains offset and length of each. `named[plan]` is the origin of the columns' names. Offset and
+    length of the plan's own text are in `shapes` from 2 * plan on: a list of each column's name and form, as JSON.
     """
 
     def __init__(self, charsets: CharsetText) -> None:
@@ -86,7 +86,7 @@ class ColumnPlans:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets all plans."""
+        """Forget all plans."""
         self.count = 0
         self.column_count = 0
         self.text_count = 0
@@ -108,8 +108,8 @@ class ColumnPlans:
     def add(
         self, columns: Sequence[TableColumn], widths: bytes, described: Sequence[DescribedColumn] | None, named_by: int
     ) -> int:
-        """Makes a plan; returns its number. `widths`: TableMaps' four bytes a column; `described`: as many columns, or None;
-        `named_by`: who described them.
+        """Make a plan, and return its number. `widths` are TableMaps' four bytes a column; `described` has as many columns, or is
+        None; `named_by` is the origin of the description.
         """
         numbers: list[int] = []
         self.names = []
@@ -137,7 +137,7 @@ class ColumnPlans:
         return self.count
 
     def _row(self, i: int, column: TableColumn, width: bytes, described: DescribedColumn | None) -> list[int]:
-        """The numbers of a column, see AT_SIZE and others; `width`: TableMaps' three bytes."""
+        """Return the numbers of a column, see AT_SIZE and others; `width` is TableMaps' three bytes."""
         kind = _TYPES.get(column.type, TYPE_UNKNOWN) if width[0] <= 4 else TYPE_UNKNOWN
         prefix = width[0]
         size = width[1] | width[2] << 8 if prefix == 0 else 0
@@ -146,7 +146,7 @@ class ColumnPlans:
         if described is not None and name is not None and name != described.name:
             described = None  # another version of the table
         if described is not None and not described.native:
-            described = None  # one that nobody saw
+            described = None  # an unknown one
         if described is not None:
             name = described.name if name is None else name
             unsigned = described.unsigned if unsigned is None else unsigned
@@ -163,7 +163,7 @@ class ColumnPlans:
             )
         if kind in (TYPE_OLD_TIME, TYPE_OLD_DATETIME, TYPE_OLD_TIMESTAMP):
             if described is not None and described.native.endswith(")"):
-                kind = TYPE_UNKNOWN  # MariaDB 5.3's: as the old type, but longer by what no binlog tells
+                kind = TYPE_UNKNOWN  # MariaDB 5.3's: like the old type, but longer by a size that is in no binlog
         argument, scale = column.arguments
         if kind == TYPE_FLOAT and size == 8:
             kind = TYPE_DOUBLE
@@ -176,7 +176,7 @@ class ColumnPlans:
         ):
             kind = TYPE_MISFIT
         if kind == TYPE_TEXT:
-            # CHAR and BINARY: trailing zeros of a BINARY are not stored
+            # For CHAR and BINARY: trailing zeros of a BINARY are not stored.
             argument = scale if column.type == FIELD_STRING and mode == CHARSET_BINARY else 0
             native = described.native if described is not None else ""
             if native == "vector" and mode == CHARSET_BINARY:
@@ -215,11 +215,11 @@ class ColumnPlans:
         ]
 
     def _text(self, text: str, form: str) -> list[int]:
-        """Offset and length of the JSON text in the arena."""
+        """Return offset and length of the JSON text in the arena."""
         return self._stored((form % json.dumps(text, ensure_ascii=False)[1:-1]).encode("utf-8", "replace"))
 
     def _stored(self, data: bytes) -> list[int]:
-        """Offset and length in the arena."""
+        """Return offset and length in the arena."""
         at = self.arena_used
         self.arena_bytes = _put(self.arena_bytes, at, data)
         self.arena = bytes_of(self.arena_bytes)
@@ -228,7 +228,7 @@ class ColumnPlans:
 
 
 def _put(buffer: bytearray, at: int, data: bytes) -> bytearray:
-    """The buffer with `data` at `at`; a larger one, where it does not fit."""
+    """Return the buffer with `data` at `at`; a larger one, if it does not fit."""
     end = at + len(data)
     if end > len(buffer):
         larger = bytearray(2 * end)
@@ -239,8 +239,8 @@ def _put(buffer: bytearray, at: int, data: bytes) -> bytearray:
 
 
 class RowTables:
-    """Puts the plan's number into the slot of each Table_map. `asks`: of a Table_map not seen before somebody must tell what
-    he knows; `asked` is then schema, table, the type codes and their arguments.
+    """Puts the plan's number into the slot of each Table_map. With `asks`, the owner must describe the table of each new Table_map;
+    `asked` is then schema, table, the type codes and their arguments.
     """
 
     def __init__(self, tables: TableMaps, plans: ColumnPlans, asks: bool) -> None:
@@ -256,25 +256,27 @@ class RowTables:
         self.widths = self.key = b""
 
     def begin_file(self, mariadb: bool) -> None:
-        """Another file."""
+        """Begin another file."""
         self.mariadb = mariadb
         self.forget()
 
     def forget(self) -> None:
-        """All Table_maps and what was made of them."""
+        """Forget all Table_maps and their plans."""
         self.tables.forget()
         self.plans.reset()
         self.numbers = {}
 
     def are_too_many(self) -> bool:
-        """Whether they should be forgotten when no transaction needs them."""
+        """Return whether they should be forgotten when no transaction needs them."""
         return self.plans.count > MOST_PLANS or self.plans.arena_used > MOST_ARENA
 
     def make_plan(self) -> bool:
-        """The plan of the Table_map in `slot`; False: `asked` first. `malformed`: its optional metadata are cut."""
+        """Make the plan of the Table_map in `slot`; False: `asked` must be answered first. `malformed`: its optional metadata end
+        early.
+        """
         raw = self.tables.slots[self.slot + SLOT_RAW]
         body = bytes(self.tables.arena[raw : raw + self.tables.slots[self.slot + SLOT_RAW_LENGTH]])
-        # A server gives a table another id when its definition changed; what is known elsewhere may be other then.
+        # A server gives a table another id when its definition changed; the owner's knowledge may then differ.
         key = body if self.asks else body[self.tables.id_size :]
         self.malformed = False
         number = self.numbers.get(key)
@@ -301,14 +303,14 @@ class RowTables:
         return False
 
     def describe(self, description: bytes, named_by: int) -> bool:
-        """Answers what was asked. False: it has not as many columns as the Table_map, so none is used. Raises: Malformed."""
+        """Answer the question. False: the number of columns differs from the Table_map's, so none is used. Raises: Malformed."""
         columns = decode_columns(description)
         fits = len(columns) == len(self.columns)
         self.add_plan(columns if fits else None, named_by)
         return fits
 
     def add_plan(self, described: Sequence[DescribedColumn] | None, named_by: int) -> None:
-        """Makes the plan, with what is `described` or None."""
+        """Make the plan, with the `described` columns or None."""
         number = self.plans.add(self.columns, self.widths, described, named_by)
         self.numbers[self.key] = number
         self.tables.slots[self.slot + SLOT_MARK] = number

@@ -1,1 +1,1 @@
-"""Values as they stand in a row image become the text that a client would show."""
+"""Values of a row image become the text that a client would show."""

@@ -1,8 +1,8 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """Text of any character set as a JSON string in UTF-8.
 
-What is not UTF-8 is converted here, by tables where a character is one byte and by Python's codecs (with the GIL: slowly)
-for the old East Asian sets.
+Text in other sets is converted here, by tables if a character is one byte, and by Python's codecs (with the GIL: slowly) for the old
+East Asian sets.
 """
 
 from array import array
@@ -24,7 +24,7 @@ def wide_unit(p: Bytes, at: int, mode: int) -> int:
 
 
 class CharsetText:
-    """Converters; `mode_of` a character set is what `put` is told."""
+    """Converters of character sets; `put` needs the result of `mode_of`."""
 
     def __init__(self) -> None:
         self.modes = {
@@ -37,13 +37,13 @@ class CharsetText:
             "utf32": CHARSET_UTF32,
         }
         self.codecs: list[str] = []
-        self.failure: BaseException | None = None  # what went wrong where nothing can be raised
+        self.failure: BaseException | None = None  # an error where nothing can be raised
         self.table_bytes = bytearray()
         self.tables = shorts_of(self.table_bytes)
-        self.ascii_tables = 0  # a bit for each table in which ASCII is itself
+        self.ascii_tables = 0  # a bit for each table in which ASCII means itself
 
     def mode_of(self, charset: str | None) -> int:
-        """The mode of a character set; of one that is not known (None, or a name nobody had) UTF-8's."""
+        """Return the mode of a character set; UTF-8's for an unknown one (None, or a name that no server has)."""
         if charset is None:
             return CHARSET_UTF8
         if charset not in self.modes:
@@ -64,7 +64,7 @@ class CharsetText:
         return self.modes[charset]
 
     def put(self, out: Writable, at: int, room: int, p: Bytes, start: int, stop: int, mode: int) -> int:
-        """The text p[start:stop] as a string. VALUE_INVALID: it is none in its character set."""
+        """Write the text p[start:stop] as a string. VALUE_INVALID: it is invalid in its character set."""
         if mode == CHARSET_UTF8:
             return put_string(out, at, room, p, start, stop)
         if mode >= CHARSET_CODEC:
@@ -101,7 +101,7 @@ class CharsetText:
         return at + 1
 
     def put_wide(self, out: Writable, at: int, room: int, p: Bytes, start: int, stop: int, mode: int) -> int:
-        """ucs2, utf16 (big-endian), utf16le, utf32 (big-endian)."""
+        """Write ucs2, utf16 (big-endian), utf16le or utf32 (big-endian)."""
         width = 4 if mode == CHARSET_UTF32 else 2
         if room - at < 16:
             return NO_ROOM

@@ -1,12 +1,12 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """MySQL's binary JSON as JSON text, and the differences of a partial update as a list.
 
-Layout of a document: type u8, value. Objects and arrays, small ones with numbers of two bytes, large ones of four:
-count | size in bytes | for each key offset, length u16 | for each value type u8, and its offset or, where it fits, the value
-itself | keys | values. Offsets count from the count on. Source: MySQL 9.7 `json_binary.h`.
+Layout of a document: type u8, value. Objects and arrays, small ones with numbers of two bytes, large ones of four: count | size in
+bytes | for each key offset, length u16 | for each value type u8, and its offset or, if it fits, the value itself | keys | values.
+Offsets count from the count on. Source: MySQL 9.7 `json_binary.h`.
 
-Lengths are hostile: entries may overlap or point back, so that a few bytes would become gigabytes of text. Servers write no
-byte twice, so what is read may not be more than the document has (`budget`).
+Lengths are untrusted: entries may overlap or point back, so that a few bytes would become gigabytes of text. Servers write no byte
+twice, so no more bytes may be read than the document has (`budget`).
 """
 
 import cython
@@ -27,15 +27,15 @@ if not cython.compiled:
 
 
 class JsonBinary:
-    """Writes documents; VALUE_INVALID where one is malformed, NO_ROOM where there is none."""
+    """Writes documents; the result is VALUE_INVALID for a malformed one, NO_ROOM if it does not fit."""
 
     def __init__(self) -> None:
         self.budget = 0
         self.cursor = 0
 
     def put_column(self, out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
-        """The document of a column: as {"$json":...} where it is null, which SQL's NULL is too, or looks like what is written
-        for something else ({"$diffs":...}, {"base64":...}).
+        """Write the document of a column: as {"$json":...} if it is null, which SQL's NULL is too, or looks like other output
+        ({"$diffs":...}, {"base64":...}).
         """
         if not self.is_ambiguous(p, start, stop):
             return self.put_document(out, at, room, p, start, stop)
@@ -51,7 +51,7 @@ class JsonBinary:
         return at + 1
 
     def is_ambiguous(self, p: Bytes, start: int, stop: int) -> bool:
-        """Whether the document is null, or an object whose one key is "base64" or begins with $."""
+        """Return whether the document is null, or an object whose one key is "base64" or begins with $."""
         if start == stop:
             return True
         t = p[start]
@@ -71,7 +71,7 @@ class JsonBinary:
         return p[key] == 36 or (length == 6 and load32(p, key) == 0x65736162 and load16(p, key + 4) == 0x3436)
 
     def put_document(self, out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
-        """The document at p[start:stop]. One of no bytes is `null`, as servers read it."""
+        """Write the document at p[start:stop]. One of no bytes is `null`, as for servers."""
         if room - at < SPARE:
             return NO_ROOM
         if start == stop:
@@ -89,7 +89,7 @@ class JsonBinary:
         return VALUE_INVALID
 
     def put_value(self, out: Writable, at: int, room: int, p: Bytes, start: int, stop: int, t: int, depth: int) -> int:
-        """The value of type `t` at p[start:], which ends at `stop` or before."""
+        """Write the value of type `t` at p[start:], which ends at `stop` or before."""
         if room - at < SPARE:
             return NO_ROOM
         if t <= JSON_LARGE_ARRAY:
@@ -189,7 +189,7 @@ class JsonBinary:
         return at + 1
 
     def read_size(self, p: Bytes, stop: int) -> int:
-        """The length at `cursor`, seven bits a byte, of what follows, all of which is before `stop`; -1: it is not."""
+        """Return the length at `cursor`, seven bits a byte, of the data that follows, all before `stop`; -1: it is not."""
         size = 0
         for i in range(5):
             if self.cursor >= stop:
@@ -205,7 +205,7 @@ class JsonBinary:
         return -1
 
     def put_opaque(self, out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
-        """A value of one of SQL's types: type u8 | length | value. What JSON has no form for is as MySQL prints it."""
+        """Write a value of one of SQL's types: type u8 | length | value. Values that JSON cannot express are as MySQL prints them."""
         if start >= stop:
             return VALUE_INVALID
         t = p[start]
@@ -234,7 +234,7 @@ class JsonBinary:
         return at + 1
 
     def put_temporal(self, out: Writable, at: int, p: Bytes, data: int, t: int) -> int:
-        """DATE, TIME, DATETIME, TIMESTAMP: a packed number of 64 bits, the last 24 of them µs."""
+        """Write DATE, TIME, DATETIME or TIMESTAMP: a packed number of 64 bits, the last 24 of them µs."""
         out[at] = 34
         at += 1
         value = signed64(load64(p, data))
@@ -249,7 +249,7 @@ class JsonBinary:
         return at + 1
 
     def read_packed(self, p: Bytes, stop: int) -> int:
-        """The packed length at `cursor` of what follows, all of which is before `stop`; -1: it is not."""
+        """Return the packed length at `cursor` of the data that follows, all before `stop`; -1: it is not."""
         if self.cursor >= stop:
             return -1
         first = p[self.cursor]
@@ -271,7 +271,7 @@ class JsonBinary:
         return length if length <= stop - self.cursor else -1
 
     def put_diffs(self, out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
-        """What a partial update does to a document: {"$diffs":[{"op":...,"path":...,"value":...},...]}.
+        """Write the changes of a partial update to a document: {"$diffs":[{"op":...,"path":...,"value":...},...]}.
 
         Layout, repeated: operation u8 (0 replace, 1 insert, 2 remove) | path's length packed, path | unless removed: document's
         length packed, document. Source: MySQL 9.7 `json_diff.cc`.

@@ -1,8 +1,8 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """JSON text into a buffer: numbers, strings with their escapes, bytes as base64.
 
-Every writer puts its text at out[at:] and returns where it ends. Those that are given `room`, the end of the buffer, return
-NO_ROOM where it does not suffice, and VALUE_INVALID where bytes are not what they should be; the others need SPARE bytes.
+Every writer puts its text at out[at:] and returns where it ends. Those with `room`, the end of the buffer, return NO_ROOM if it does
+not suffice, and VALUE_INVALID for invalid bytes; the others need SPARE bytes.
 """
 
 import cython
@@ -13,7 +13,7 @@ if not cython.compiled:
 
 
 def put_unsigned(out: Writable, at: int, value: int) -> int:
-    """A number that is not negative."""
+    """Write a number that is not negative."""
     size = 1
     left = value
     while left >= 10000:
@@ -36,7 +36,7 @@ def put_unsigned(out: Writable, at: int, value: int) -> int:
 
 
 def put_signed(out: Writable, at: int, value: int) -> int:
-    """A number of 64 bits."""
+    """Write a number of 64 bits."""
     if value >= 0:
         return put_unsigned(out, at, value)
     out[at] = 45
@@ -44,7 +44,7 @@ def put_signed(out: Writable, at: int, value: int) -> int:
 
 
 def put_padded(out: Writable, at: int, value: int, width: int) -> int:
-    """A number with at least `width` digits."""
+    """Write a number with at least `width` digits."""
     i = width
     rest = value
     while i > 0:
@@ -57,21 +57,21 @@ def put_padded(out: Writable, at: int, value: int, width: int) -> int:
 
 
 def put_word(out: Writable, at: int, word: bytes, count: int) -> int:
-    """`count` bytes as they are."""
+    """Write `count` bytes as they are."""
     for i in range(count):
         out[at + i] = word[i]
     return at + count
 
 
 def put_hex(out: Writable, at: int, byte: int) -> int:
-    """Two digits of lower case."""
+    """Write two digits of lower case."""
     out[at] = 48 + (byte >> 4) if byte >> 4 < 10 else 87 + (byte >> 4)
     out[at + 1] = 48 + (byte & 15) if byte & 15 < 10 else 87 + (byte & 15)
     return at + 2
 
 
 def put_escape(out: Writable, at: int, c: int) -> int:
-    """A control character, quotation mark or backslash."""
+    """Write a control character, quotation mark or backslash."""
     out[at] = 92
     short = c
     if c == 10:
@@ -94,7 +94,7 @@ def put_escape(out: Writable, at: int, c: int) -> int:
 
 
 def put_code_point(out: Writable, at: int, c: int) -> int:
-    """One character of a string, which is no surrogate."""
+    """Write one character of a string, which is no surrogate."""
     if c < 128:
         if c < 32 or c == 34 or c == 92:
             return put_escape(out, at, c)
@@ -117,7 +117,7 @@ def put_code_point(out: Writable, at: int, c: int) -> int:
 
 
 def sequence_length(p: Bytes, at: int, stop: int) -> int:
-    """How many bytes the UTF-8 sequence at `at`, which is no ASCII, has; 0: it is none (RFC 3629: no surrogates)."""
+    """Return the bytes of the UTF-8 sequence at `at`, which is no ASCII; 0: it is invalid (RFC 3629: no surrogates)."""
     c = p[at]
     if c < 0xC2 or c > 0xF4 or at + 1 >= stop:
         return 0
@@ -140,7 +140,7 @@ def sequence_length(p: Bytes, at: int, stop: int) -> int:
 
 
 def put_text(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
-    """UTF-8 bytes as the inside of a string. VALUE_INVALID: they are none."""
+    """Write UTF-8 bytes as the inside of a string. VALUE_INVALID: they are invalid."""
     i = start
     while i < stop:
         if room - at < SPARE_ROUND:
@@ -171,7 +171,7 @@ def put_text(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int)
 
 
 def put_string(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
-    """UTF-8 bytes as a string. VALUE_INVALID: they are none."""
+    """Write UTF-8 bytes as a string. VALUE_INVALID: they are invalid."""
     if room - at < SPARE_ROUND:
         return NO_ROOM
     out[at] = 34
@@ -183,7 +183,7 @@ def put_string(out: Writable, at: int, room: int, p: Bytes, start: int, stop: in
 
 
 def put_lossy(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
-    """UTF-8 bytes as they are, not JSON; U+FFFD for what is none."""
+    """Write UTF-8 bytes as they are, not JSON; U+FFFD for invalid ones."""
     if room - at < (stop - start) * 3:
         return NO_ROOM
     i = start
@@ -219,7 +219,7 @@ def put_base64_digit(out: Writable, at: int, value: int) -> int:
 
 
 def put_base64(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
-    """Bytes as base64, padded, without quotation marks."""
+    """Write bytes as base64, padded, without quotation marks."""
     if (room - at) < (stop - start + 2) // 3 * 4:
         return NO_ROOM
     i = start
@@ -247,7 +247,7 @@ def put_base64(out: Writable, at: int, room: int, p: Bytes, start: int, stop: in
 
 
 def put_binary(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
-    """Bytes that are no text: {"base64":"..."}."""
+    """Write bytes that are no text: {"base64":"..."}."""
     if room - at < 32:
         return NO_ROOM
     out[at] = 123

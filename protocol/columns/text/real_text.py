@@ -1,24 +1,24 @@
-"""FLOAT and DOUBLE as JSON, uncompiled: what `real_text.h` does where there is a C compiler, in exact arithmetic."""
+"""FLOAT and DOUBLE as JSON, uncompiled: the functions of `real_text.h`, in exact arithmetic, if there is no C compiler."""
 
 from protocol.kernel.pure import Writable
 
 
 def put_real_64(out: Writable, at: int, bits: int) -> int:
-    """The number whose 64 bits these are, in at most 25 bytes."""
+    """Write the number with these 64 bits, in at most 25 bytes."""
     return _put_real(out, at, bits, 52, 2047)
 
 
 def put_real_32(out: Writable, at: int, bits: int) -> int:
-    """The number whose 32 bits these are, in at most 25 bytes."""
+    """Write the number with these 32 bits, in at most 25 bytes."""
     return _put_real(out, at, bits, 23, 255)
 
 
 def set_power_of_ten(k: int, high: int, low: int) -> None:
-    """Nothing: here powers of ten have all their digits."""
+    """Do nothing: here powers of ten have all their digits."""
 
 
 def _put_real(out: Writable, at: int, bits: int, fraction_bits: int, most: int) -> int:
-    """`bits` with a fraction of so many bits, an exponent of all ones (`most`) for what is no number."""
+    """Write `bits` with a fraction of so many bits, and an exponent of all ones (`most`) for what is no number."""
     fraction = bits & ((1 << fraction_bits) - 1)
     exponent = bits >> fraction_bits & most
     sign = "-" if bits >> fraction_bits > most else ""
@@ -35,7 +35,7 @@ def _put_real(out: Writable, at: int, bits: int, fraction_bits: int, most: int) 
 
 
 def _shortest(c: int, q: int, near: bool) -> tuple[int, int]:
-    """Digits and power of ten of c * 2**q; `near`: the number below is half as far away as the one above."""
+    """Return digits and power of ten of c * 2**q; `near`: the number below is half as far away as the one above."""
     if q <= 0 and c & ((1 << -q) - 1) == 0:
         return c >> -q, 0
     k = (q * 1262611 - (524031 if near else 0)) >> 22
@@ -59,7 +59,7 @@ def _shortest(c: int, q: int, near: bool) -> tuple[int, int]:
 
 
 def _printed(digits: int, exponent: int) -> str:
-    """As Python's repr, without ".0"."""
+    """Return the text of Python's repr, without ".0"."""
     text = str(digits).rstrip("0")
     point = len(str(digits)) + exponent
     if point < -3 or point > 16:

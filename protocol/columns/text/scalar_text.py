@@ -1,10 +1,10 @@
 # cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""Values of SQL's types that are no text, as SQL prints them, and as JSON has numbers.
+"""Values of SQL's types that are no text, as SQL prints them, and as numbers of JSON.
 
-DECIMAL has all of its digits; FLOAT and DOUBLE have the fewest that read back as the same number, and what is no number is a
-string. DATE, TIME, DATETIME and TIMESTAMP come in the layouts before and since MySQL 5.6.4 (MariaDB 10.0), UUID, INET4 and
-INET6 as MariaDB stores them in BINARY. What is stored is printed, also what no calendar has: servers store zero dates, and
-2023-02-31 where they are told to.
+DECIMAL has all of its digits; FLOAT and DOUBLE have the fewest that read back as the same number, and values that are no number are a
+string. DATE, TIME, DATETIME and TIMESTAMP come in the layouts before and since MySQL 5.6.4 (MariaDB 10.0), UUID, INET4 and INET6 as
+MariaDB stores them in BINARY. Stored values are printed even if no calendar has them: servers store zero dates, and 2023-02-31 if
+they are configured so.
 
 Sources: MySQL 9.7 `decimal2bin`, `my_time.cc` (my_datetime_packed_from_binary and others); MariaDB 11.8 `plugin/type_uuid`,
 `plugin/type_inet`.
@@ -20,23 +20,22 @@ if not cython.compiled:
 
 # ---- DECIMAL ----
 
-# Layout: digits before the point, then those behind it, in groups of nine to four bytes, big-endian; the odd digits, first
-# before the point and last behind it, take as few bytes as hold them. The first bit is inverted, and all bits of a negative
-# number are.
+# Layout: digits before the point, then those after it, in groups of nine to four bytes, big-endian; the odd digits, first before the
+# point and last after it, take as few bytes as possible. The first bit is inverted, and all bits of a negative number are.
 
 
 def group_bytes(digits: int) -> int:
-    """Bytes of a group of up to nine digits."""
+    """Return the bytes of a group of up to nine digits."""
     return (digits + 1) >> 1 if digits < 9 else 4
 
 
 def decimal_bytes(digits: int) -> int:
-    """Bytes of so many digits on one side of the point."""
+    """Return the bytes of `digits` digits on one side of the point."""
     return digits // 9 * 4 + group_bytes(digits % 9)
 
 
 def least_too_great(digits: int) -> int:
-    """10 to the power of `digits`, up to nine."""
+    """Return 10 to the power of `digits`, up to nine."""
     limit = 1
     while digits > 0:
         limit = limit * 10
@@ -55,7 +54,7 @@ def read_group(p: Bytes, at: int, size: int, mask: int, first: bool) -> int:
 
 
 def put_decimal(out: Writable, at: int, p: Bytes, start: int, precision: int, scale: int) -> int:
-    """The text, at most 70 characters, of the value at p[start:]. INVALID: a group has more digits than it may."""
+    """Write the text, at most 70 characters, of the value at p[start:]. INVALID: a group has more digits than it may."""
     mask = 0 if p[start] & 0x80 else 0xFF
     whole = precision - scale
     first = True
@@ -100,7 +99,7 @@ def put_decimal(out: Writable, at: int, p: Bytes, start: int, precision: int, sc
 
 # ---- FLOAT, DOUBLE ----
 
-# real_text.h does it where there is a C compiler, with powers of ten of 128 bits, rounded up; real_text.py elsewhere.
+# real_text.h does it if there is a C compiler, with powers of ten of 128 bits, rounded up; otherwise real_text.py.
 if cython.compiled:
     for k in range(-292, 325):
         power = 10 ** abs(k)
@@ -113,12 +112,12 @@ if cython.compiled:
 
 
 def put_double(out: Writable, at: int, p: Bytes, start: int) -> int:
-    """The number of eight bytes at p[start:], in at most 25 bytes."""
+    """Write the number of eight bytes at p[start:], in at most 25 bytes."""
     return put_real_64(out, at, load64(p, start))
 
 
 def put_float(out: Writable, at: int, p: Bytes, start: int) -> int:
-    """The number of four bytes at p[start:], in at most 25 bytes."""
+    """Write the number of four bytes at p[start:], in at most 25 bytes."""
     return put_real_32(out, at, load32(p, start))
 
 
@@ -126,7 +125,7 @@ def put_float(out: Writable, at: int, p: Bytes, start: int) -> int:
 
 
 def load_big(p: Bytes, at: int, size: int) -> int:
-    """The number of `size` bytes, big-endian, at `at`."""
+    """Return the number of `size` bytes, big-endian, at `at`."""
     value = 0
     for i in range(size):
         value = value << 8 | p[at + i]
@@ -150,7 +149,7 @@ def put_hms(out: Writable, at: int, hour: int, minute: int, second: int) -> int:
 
 
 def put_fraction(out: Writable, at: int, fraction: int, digits: int) -> int:
-    """A point and the first `digits` (0-6) of `fraction` µs."""
+    """Write a point and the first `digits` (0-6) of `fraction` µs."""
     if digits == 0:
         return at
     out[at] = 46
@@ -160,13 +159,13 @@ def put_fraction(out: Writable, at: int, fraction: int, digits: int) -> int:
 
 
 def put_date(out: Writable, at: int, p: Bytes, start: int) -> int:
-    """DATE: day of 5 bits, month of 4, year, in three bytes, little-endian."""
+    """Write a DATE: day of 5 bits, month of 4, year, in three bytes, little-endian."""
     value = load24(p, start)
     return put_ymd(out, at, value >> 9, value >> 5 & 15, value & 31)
 
 
 def put_old_time(out: Writable, at: int, p: Bytes, start: int) -> int:
-    """TIME before 5.6.4: a signed number of three bytes, little-endian, whose digits are hhhmmss."""
+    """Write a TIME before 5.6.4: a signed number of three bytes, little-endian, whose digits are hhhmmss."""
     value = load24(p, start)
     if value >= 0x800000:
         out[at] = 45
@@ -176,7 +175,7 @@ def put_old_time(out: Writable, at: int, p: Bytes, start: int) -> int:
 
 
 def put_old_datetime(out: Writable, at: int, p: Bytes, start: int) -> int:
-    """DATETIME before 5.6.4: a number of eight bytes, little-endian, whose digits are yyyymmddhhmmss."""
+    """Write a DATETIME before 5.6.4: a number of eight bytes, little-endian, whose digits are yyyymmddhhmmss."""
     value = load64(p, start)
     day = value // 1000000
     time = value % 1000000
@@ -186,12 +185,12 @@ def put_old_datetime(out: Writable, at: int, p: Bytes, start: int) -> int:
 
 
 def put_packed_date(out: Writable, at: int, whole: int) -> int:
-    """The date of a packed DATETIME: year * 13 + month | day of 5 bits | 17 bits of time."""
+    """Write the date of a packed DATETIME: year * 13 + month | day of 5 bits | 17 bits of time."""
     return put_ymd(out, at, (whole >> 22) // 13, (whole >> 22) % 13, whole >> 17 & 31)
 
 
 def put_packed_datetime(out: Writable, at: int, whole: int, fraction: int, digits: int) -> int:
-    """A packed DATETIME: as put_packed_date | hour of 5 bits | minute of 6 | second of 6; `fraction`: µs."""
+    """Write a packed DATETIME: as put_packed_date | hour of 5 bits | minute of 6 | second of 6; `fraction` is in µs."""
     at = put_packed_date(out, at, whole)
     out[at] = 32
     at = put_hms(out, at + 1, whole >> 12 & 31, whole >> 6 & 63, whole & 63)
@@ -199,7 +198,7 @@ def put_packed_datetime(out: Writable, at: int, whole: int, fraction: int, digit
 
 
 def put_packed_time(out: Writable, at: int, negative: bool, whole: int, fraction: int, digits: int) -> int:
-    """A packed TIME: hour of 10 bits | minute of 6 | second of 6."""
+    """Write a packed TIME: hour of 10 bits | minute of 6 | second of 6."""
     if negative:
         out[at] = 45
         at += 1
@@ -208,7 +207,7 @@ def put_packed_time(out: Writable, at: int, negative: bool, whole: int, fraction
 
 
 def microseconds(stored: int, size: int) -> int:
-    """A fraction as it is stored in `size` bytes, in hundredths, ten-thousandths or millionths, in µs."""
+    """Return in µs a fraction that is stored in `size` bytes, in hundredths, ten-thousandths or millionths."""
     if size == 1:
         return stored * 10000
     if size == 2:
@@ -217,7 +216,7 @@ def microseconds(stored: int, size: int) -> int:
 
 
 def put_datetime(out: Writable, at: int, p: Bytes, start: int, digits: int) -> int:
-    """DATETIME with `digits` of a fraction: five bytes, big-endian, the first bit a sign, then the fraction."""
+    """Write a DATETIME with `digits` of a fraction: five bytes, big-endian, the first bit a sign, then the fraction."""
     size = (digits + 1) >> 1
     high = p[start] & 0x7F  # without the sign
     whole = high << 32 | load_big(p, start + 1, 4)
@@ -225,7 +224,7 @@ def put_datetime(out: Writable, at: int, p: Bytes, start: int, digits: int) -> i
 
 
 def put_time(out: Writable, at: int, p: Bytes, start: int, digits: int) -> int:
-    """TIME with `digits` of a fraction: three bytes and the fraction are one number, big-endian, above a half."""
+    """Write a TIME with `digits` of a fraction: three bytes and the fraction are one number, big-endian, above a half."""
     size = (digits + 1) >> 1
     value = load_big(p, start, 3 + size)
     half = 0x800000
@@ -238,19 +237,19 @@ def put_time(out: Writable, at: int, p: Bytes, start: int, digits: int) -> int:
 
 
 def put_timestamp(out: Writable, at: int, p: Bytes, start: int, digits: int) -> int:
-    """TIMESTAMP with `digits` of a fraction, in UTC: four bytes of seconds, big-endian, then the fraction."""
+    """Write a TIMESTAMP with `digits` of a fraction, in UTC: four bytes of seconds, big-endian, then the fraction."""
     size = (digits + 1) >> 1
     return put_seconds(out, at, load_big(p, start, 4), microseconds(load_big(p, start + 4, size), size), digits)
 
 
 def put_seconds(out: Writable, at: int, seconds: int, fraction: int, digits: int) -> int:
-    """Seconds since 1970 as date and time in UTC; 0 is the zero date, as in servers."""
+    """Write seconds since 1970 as date and time in UTC; 0 is the zero date, as in servers."""
     if seconds == 0:
         at = put_ymd(out, at, 0, 0, 0)
         out[at] = 32
         at = put_hms(out, at + 1, 0, 0, 0)
         return put_fraction(out, at, fraction, digits)
-    # Gregorian calendar in years that begin in March, so that the day which may be missing is the last.
+    # The Gregorian calendar in years that begin in March, so that the day which may be missing is the last.
     days = seconds // DAY_SECONDS + 719468
     second = seconds % DAY_SECONDS
     era = days // 146097
@@ -269,7 +268,7 @@ def put_seconds(out: Writable, at: int, seconds: int, fraction: int, digits: int
 
 
 def put_uuid(out: Writable, at: int, p: Bytes) -> int:
-    """16 bytes. Those of the versions 1 to 5 are stored with their segments backwards, so that they sort by node and time."""
+    """Write 16 bytes. UUIDs of versions 1 to 5 are stored with their segments backwards, so that they sort by node and time."""
     swapped = p[6] & 0x80 and 0 < p[8] < 0x80
     for i in range(16):
         if i == 4 or i == 6 or i == 8 or i == 10:
@@ -292,7 +291,7 @@ def put_uuid(out: Writable, at: int, p: Bytes) -> int:
 
 
 def put_inet4(out: Writable, at: int, p: Bytes, start: int) -> int:
-    """Four bytes."""
+    """Write an address of four bytes."""
     for i in range(4):
         if i:
             out[at] = 46
@@ -306,7 +305,7 @@ def word_at(p: Bytes, i: int) -> int:
 
 
 def put_word_hex(out: Writable, at: int, word: int) -> int:
-    """Without zeros in front."""
+    """Write a word in hexadecimal without leading zeros."""
     shift = 12
     while shift > 0 and word >> shift == 0:
         shift -= 4
@@ -319,7 +318,7 @@ def put_word_hex(out: Writable, at: int, word: int) -> int:
 
 
 def put_inet6(out: Writable, at: int, p: Bytes) -> int:
-    """16 bytes; the first longest run of zero words is left out, IPv4 addresses in it are as such."""
+    """Write an address of 16 bytes; the first longest run of zero words is omitted, IPv4 addresses in it are written as such."""
     gap = 8
     length = 0
     run = 0

@@ -1,1 +1,1 @@
-"""The source's tables, and what statements that define some say and make of them."""
+"""The source's tables, and the effects of statements that define them."""

@@ -1,4 +1,4 @@
-"""What becomes of a table's keys and foreign keys by CREATE and ALTER."""
+"""The effects of CREATE and ALTER on a table's keys and foreign keys."""
 
 import re
 from dataclasses import replace
@@ -17,7 +17,7 @@ _SIZED: Final = re.compile(r"(?:var)?(?:char|binary)\((\d+)\)")
 
 
 def renamed_foreign_keys(table: Table, name: str) -> tuple[tuple[str, ForeignKey], ...] | None:
-    """The foreign keys of a table that is called `name` now: names that the server made up change with it."""
+    """Return the foreign keys of a table that is called `name` now: names that the server made up change with it."""
     if table.foreign_keys is None:
         return None
     renamed = {name_in_renamed(key, table.name, name): foreign for key, foreign in table.foreign_keys}
@@ -31,12 +31,12 @@ class AlteredKeys:
         self._name = table.name
         self._keys = dict(table.keys)
         self._new: list[tuple[str, Key]] = []
-        """What is added, in its order; without a name what the server names."""
+        """The added keys, in their order; without a name those that the server names."""
         self._foreign = dict(table.foreign_keys) if table.foreign_keys is not None else None
         self._last_number = last_number(self._foreign or (), table.name)
 
     def add_of_column(self, definition: ColumnDefinition) -> None:
-        """The key that a column's own definition says."""
+        """Add the key of a column's own definition."""
         name = definition.column.name
         if definition.primary:
             self._new.append(("PRIMARY", whole_key((name,), True)))
@@ -44,14 +44,14 @@ class AlteredKeys:
             self.add(KeyDefinition("", whole_key((name,), True)))
 
     def add(self, definition: KeyDefinition, *, if_not_exists: bool = False) -> None:
-        """A key; one without a name is called after its first column."""
+        """Add a key; one without a name is named after its first column."""
         name = definition.name.lower()
         if if_not_exists and (self._named(name) is not None or any(new.lower() == name for new, _key in self._new)):
             return
         self._new.append((definition.name, definition.key))
 
     def add_foreign(self, definition: ForeignKeyDefinition) -> None:
-        """A foreign key, and the index that it needs."""
+        """Add a foreign key, and the index that it needs."""
         if not definition.certain:
             self._foreign = None
             return
@@ -64,7 +64,7 @@ class AlteredKeys:
         self._new.append((definition.index, replace(whole_key(definition.key.columns), generated=True)))
 
     def drop(self, name: str, *, or_constraint: bool) -> None:
-        """A key. `or_constraint`: a unique one, a foreign key, or what is not known here."""
+        """Drop a key. `or_constraint`: a unique one, a foreign key, or a constraint that is not known here."""
         known = self._named(name)
         if known is not None and (not or_constraint or self._keys[known].unique):
             del self._keys[known]
@@ -72,22 +72,22 @@ class AlteredKeys:
             self.drop_foreign(name)
 
     def drop_foreign(self, name: str) -> None:
-        """A foreign key; its index stays."""
+        """Drop a foreign key; its index stays."""
         known = self._foreign_named(name)
         if self._foreign is None or known is None or _PLAIN.fullmatch(name) is None:
-            # Some other is gone. Or none: MariaDB 10.11 does not find names again that it has as those of files.
+            # Another one was dropped. Or none: MariaDB 10.11 does not find names again that it stores as those of files.
             self._foreign = None
         else:
             del self._foreign[known]
 
     def rename(self, old: str, new: str) -> None:
-        """A key."""
+        """Rename a key."""
         known = self._named(old)
         if known is not None:
             self._keys[new] = self._keys.pop(known)
 
     def drop_column(self, name: str) -> None:
-        """A column is gone: so it is from the keys, and one that has no other."""
+        """Drop a column from the keys, and the keys that have no other column."""
         for key, value in list(self._keys.items()):
             left = [number for number, column in enumerate(value.columns) if column.lower() != name]
             if not left:
@@ -100,7 +100,7 @@ class AlteredKeys:
             self._foreign = None
 
     def change_column(self, old: Column, new: Column) -> None:
-        """A column is defined anew: a prefix that does not fit it any more is given up.
+        """Change a column's definition: a prefix that does not fit it any more is removed.
 
         Source: `mysql_prepare_alter_table` of MySQL 5.6 and 9.7 and of MariaDB 10.11.
         """
@@ -118,7 +118,7 @@ class AlteredKeys:
             self._keys[key] = replace(value, prefixes=tuple(prefixes))
 
     def rename_columns(self, names: dict[str, str]) -> None:
-        """Columns are called otherwise: lower-case names to new ones."""
+        """Rename columns: lower-case names to new ones."""
         for key, value in self._keys.items():
             self._keys[key] = replace(value, columns=_renamed(value.columns, names))
         for name, foreign in (self._foreign or {}).items():
@@ -126,7 +126,7 @@ class AlteredKeys:
             self._foreign[name] = replace(foreign, columns=_renamed(foreign.columns, names))
 
     def table(self, table: Table, columns: list[Column]) -> Table:
-        """The table with these columns and the keys, whose columns are called as the table calls them."""
+        """Return the table with these columns and the keys, whose columns have the table's spelling."""
         self._take_new()
         named = {column.name.lower(): column for column in columns}
         keys = tuple(sorted((name, _fitted(key, named)) for name, key in self._keys.items()))
@@ -138,7 +138,7 @@ class AlteredKeys:
         return replace(table, columns=made, keys=keys, foreign_keys=foreign)
 
     def _take_new(self) -> None:
-        """Names what is added, and leaves out what foreign keys brought and others do as well.
+        """Name the added keys, and omit those that foreign keys brought if others serve them as well.
 
         Source: `mysql_prepare_create_table` of MySQL 5.6 and 9.7 and of MariaDB 10.11.
         """
@@ -176,7 +176,7 @@ class AlteredKeys:
 
 
 def _is_served_by(key: Key, other: Key) -> bool:
-    """Whether a foreign key brought `key`, or may have, and the other begins with all of its columns."""
+    """Return whether a foreign key brought `key`, or may have, and the other begins with all of its columns."""
     if key.generated is False or key.unique or key.prefixes is None or other.prefixes is None:
         return False
     count = len(key.columns)
@@ -190,7 +190,7 @@ def _renamed(columns: tuple[str, ...], names: dict[str, str]) -> tuple[str, ...]
 
 
 def _fitted(key: Key, columns: dict[str, Column]) -> Key:
-    """The key as the table has it. A prefix as long as its column is none."""
+    """Return the key as the table has it. A prefix as long as its column is omitted."""
     names = tuple(columns[one.lower()].name if one.lower() in columns else one for one in key.columns)
     if key.prefixes is None:
         return replace(key, columns=names)

@@ -1,4 +1,4 @@
-"""What becomes of a table by CREATE and ALTER: the order in which servers take the clauses of a statement."""
+"""The effects of CREATE and ALTER on a table: the order in which servers apply the clauses of a statement."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ _PERHAPS_WIDE: Final = WIDE_CHARSETS | {UNKNOWN_CHARSET}
 
 
 def table_of(made: CreateTable, charset: str, collation: str = "") -> Table:
-    """The table that a CREATE makes; `charset`, `collation`: of columns that say none, '' if nobody knows.
+    """Return the table that a CREATE makes; `charset`, `collation` are for columns that name none, '' if unknown.
 
     Raises: UnsupportedSyntax.
     """
@@ -62,7 +62,7 @@ def table_of(made: CreateTable, charset: str, collation: str = "") -> Table:
 
 
 def alter_table(table: Table, clauses: Iterable[Clause], database_default: CharsetDefault) -> Table:
-    """The table behind an ALTER with these clauses. Raises: UnsupportedSyntax for one that does not fit the table."""
+    """Return the table after an ALTER with these clauses. Raises: UnsupportedSyntax for one that does not fit the table."""
     alteration = _Alteration(table, database_default)
     for clause in clauses:
         alteration.take(clause)
@@ -71,10 +71,10 @@ def alter_table(table: Table, clauses: Iterable[Clause], database_default: Chars
 
 @dataclass(frozen=True, slots=True)
 class ColumnOrigins:
-    """Where columns of an altered table come from; names are in lower case.
+    """The origins of an altered table's columns; names are in lower case.
 
-    `former` {new: old}: of those that CHANGE, MODIFY and RENAME COLUMN name. `added`: those that were not there. `defined`: those of
-    CHANGE and MODIFY. All others are what they were.
+    `former` {new: old} contains those that CHANGE, MODIFY and RENAME COLUMN name, `added` the new ones, `defined` those of CHANGE and
+    MODIFY. All others are unchanged.
     """
 
     former: Mapping[str, str]
@@ -83,7 +83,7 @@ class ColumnOrigins:
 
 
 def column_origins(table: Table, clauses: Iterable[Clause]) -> ColumnOrigins:
-    """Of an ALTER of this table with these clauses. Raises: UnsupportedSyntax for one that does not fit the table."""
+    """Return the origins for an ALTER with these clauses. Raises: UnsupportedSyntax for one that does not fit the table."""
     alteration = _Alteration(table, ("", ""))
     for clause in clauses:
         if isinstance(clause, AddColumn | ChangeColumn | RenameColumn):
@@ -92,10 +92,10 @@ def column_origins(table: Table, clauses: Iterable[Clause]) -> ColumnOrigins:
 
 
 class _Alteration:
-    """Source of the order: `mysql_prepare_alter_table` of MySQL 5.6 and 9.7 and of MariaDB 10.11.
+    """An alteration in the order of `mysql_prepare_alter_table` of MySQL 5.6 and 9.7 and of MariaDB 10.11.
 
-    First the columns that were there, in their order, without those that are dropped; one that is changed is
-    put in the place of the old one. Then what is new is added and what moves is moved, in the order of the clauses.
+    First come the existing columns, in their order, without the dropped ones; a changed column takes the place of the old one. Then
+    new columns are added and moved ones are moved, in the order of the clauses.
     """
 
     def __init__(self, table: Table, database_default: CharsetDefault) -> None:
@@ -107,7 +107,7 @@ class _Alteration:
         self._renamed: list[Column] = []
         """Columns that change nothing but their names."""
         self._collated: set[str] = set()
-        """Of the columns that the statement defines those that say something of their collations, lower case."""
+        """The columns that the statement defines with a collation, lower case."""
         self._old = {column.name.lower(): column for column in table.columns}
         self._dropped: set[str] = set()
         self._changed: dict[str, ColumnDefinition] = {}
@@ -117,7 +117,7 @@ class _Alteration:
         self._new_keys: list[AddKey | AddForeignKey | ColumnDefinition] = []
 
     def take(self, clause: Clause) -> None:
-        """A clause."""
+        """Take a clause."""
         match clause:
             case AddColumn(definition, if_not_exists):
                 self._add(definition, if_not_exists)
@@ -163,7 +163,7 @@ class _Alteration:
 
     def _add(self, definition: ColumnDefinition, if_not_exists: bool) -> None:
         name = definition.column.name.lower()
-        # MariaDB looks at the table as it was, also for what is dropped, and at the clauses before this one
+        # MariaDB considers the table before the statement, also for dropped columns, and the clauses before this one
         if if_not_exists and (name in self._old or any(one.column.name.lower() == name for one in self._in_order())):
             return
         self._later.append(definition)
@@ -181,7 +181,7 @@ class _Alteration:
         self._new_keys.append(definition)
 
     def origins(self) -> ColumnOrigins:
-        """Where the columns come from."""
+        """Return the origins of the columns."""
         return ColumnOrigins(
             {one.column.name.lower(): old for old, one in self._changed.items()},
             frozenset(one.column.name.lower() for one in self._later),
@@ -189,9 +189,9 @@ class _Alteration:
         )
 
     def done(self) -> Table:
-        """The table."""
+        """Return the altered table."""
         if len(self._charsets) > 1 and self._converts:
-            # DEFAULT CHARACTER SET and CONVERT TO another: servers differ in which of the two counts for what
+            # DEFAULT CHARACTER SET and CONVERT TO another: servers differ in which of the two applies
             known = {charset for charset, _collation in self._charsets}
             self._charset, self._collation = (UNKNOWN_CHARSET if len(known) > 1 else self._charset), ""
         columns: list[Column] = []
@@ -240,14 +240,14 @@ class _Alteration:
         return self._keys.table(replace(self._table, charset=charset, collation=collation), columns)
 
     def _unchanged(self, columns: list[Column], converted: list[Column]) -> bool:
-        """Whether a conversion may have changed no column."""
+        """Return whether a conversion may have changed no column."""
         return [(one.type, one.charset) for one in columns] == [(one.type, one.charset) for one in converted] and all(
             not one.collation or not other.collation or one.collation == other.collation
             for one, other in zip(columns, converted, strict=True)
         )
 
     def _in_order(self) -> list[ColumnDefinition]:
-        """The definitions of the statement."""
+        """Return the definitions of the statement."""
         return [one for one in self._new_keys if isinstance(one, ColumnDefinition)]
 
     def _finished(self, column: Column) -> Column:

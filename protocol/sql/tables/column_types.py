@@ -1,11 +1,11 @@
-"""A column's definition as a statement writes it: its type, as SHOW CREATE TABLE would print it, and what follows the type."""
+"""A column's definition in a statement: its type, as SHOW CREATE TABLE would print it, and its attributes."""
 
 from dataclasses import replace
 from typing import Final
 
 from protocol.binlog.schema.collation_names import plain_collation
 from protocol.binlog.schema.column_charsets import codec_of_charset
-from protocol.sql.lexer import TokenKind, UnsupportedSyntax
+from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.sql_mode import REAL_AS_FLOAT
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import FIRST, ColumnDefinition
@@ -37,21 +37,30 @@ _BINARY_OF: Final = {
     "longtext": "longblob",
 }  # fmt: skip
 _BINARY_COLLATION: Final = "_bin"
-"""Of a column: that of the character set which its table turns out to have."""
+"""The collation of a column whose character set is its table's, which is not known yet."""
 _UNKNOWN_COLLATION: Final = "?"
-"""Of a column that takes its table's character set and not its collation."""
+"""The collation of a column that takes its table's character set and not its collation."""
 _CONTROLS: Final = frozenset(map(chr, range(32)))
+_NAMES: Final = {
+    "CHARACTER": "CHARACTER SET", "CHARSET": "CHARACTER SET", "CHAR": "CHARACTER SET", "NOT": "NOT NULL", "KEY": "PRIMARY KEY",
+    "PRIMARY": "PRIMARY KEY", "ON": "ON UPDATE", "GENERATED": "AS", "CONSTRAINT": "CHECK",
+}  # fmt: skip
+"""Attributes that do not have their first word's name."""
 _SKIPPED_WITH_WORD: Final = frozenset(("COLUMN_FORMAT", "STORAGE"))
 
 
+TYPE: Final = "type"
+"""The attribute that is a column's type; its value is what follows the first word."""
+
+
 def as_binary(column_type: str) -> str:
-    """What a text type becomes with the character set `binary`."""
+    """Return the type that a text type becomes with the character set `binary`."""
     name, bracket, rest = column_type.partition("(")
     return _BINARY_OF.get(name, name) + bracket + rest
 
 
 def column_definition(reader: DdlReader, name: str, alters: bool) -> ColumnDefinition:
-    """What stands behind a column's name. `alters`: FIRST and AFTER may be at its end. Raises: UnsupportedSyntax."""
+    """Read the definition after a column's name. `alters`: FIRST and AFTER may be at its end. Raises: UnsupportedSyntax."""
     return _Definition(reader, name).read(alters)
 
 
@@ -72,10 +81,13 @@ class _Definition:
         self._extra: list[str] = []
         self._primary = self._unique = False
         self._after: str | None = None
+        self._value_at = -1
 
     def read(self, alters: bool) -> ColumnDefinition:
         reader, first = self._reader, self._reader.at
-        reader.attempt(self._read_type)
+        start = reader.start_of_next()
+        if reader.attempt(self._read_type):
+            reader.attribute(TYPE, start, reader.tokens[first].stop)
         while not self._ends():
             reader.attempt(lambda: self._attribute(alters))
         kind = self._type
@@ -153,7 +165,7 @@ class _Definition:
             texts = [_quoted(text) for text in reader.strings()]
             self._type = word.lower()
             if len(set(texts)) == len(texts) and _CONTROLS.isdisjoint("".join(texts)):
-                # else a server has lost something of them before it wrote the statement
+                # otherwise a server has lost some of them before it wrote the statement
                 self._type += f"({','.join(texts)})"
             self._is_text = True
         elif word in ("BINARY", "VARBINARY"):
@@ -163,7 +175,7 @@ class _Definition:
             self._type = _sized(int(size[1:-1]), "blob") if size and word == "BLOB" else _BLOBS[word]
         elif word in _TEXTS:
             size = reader.bracket_text()
-            # how many bytes so many characters take depends on the character set, which may not be known here
+            # the bytes of so many characters depend on the character set, which may not be known here
             self._type = _sized(int(size[1:-1]), "text") if size and word == "TEXT" else _TEXTS[word]
             self._is_text = True
         else:
@@ -208,22 +220,22 @@ class _Definition:
             elif not self._reader.accept("SIGNED"):
                 return
 
-    # ---- what follows ----
+    # ---- the attributes ----
 
     def _ends(self) -> bool:
-        """True where no attribute follows: PARTITION BY may come after the last action of ALTER TABLE."""
+        """Return True if no attribute follows: PARTITION BY may come after the last action of ALTER TABLE."""
         reader = self._reader
         word = reader.word()
-        return (
-            word in (",", ")")
-            or reader.kind is TokenKind.END
-            or (word == "PARTITION" and reader.word(1) == "BY" and reader.alters)
-        )
+        return word in (",", ")") or reader.ended or (word == "PARTITION" and reader.word(1) == "BY" and reader.alters)
 
     def _attribute(self, alters: bool) -> None:
         """Reads one. Raises: UnsupportedSyntax."""
+        start, word, self._value_at = self._reader.start_of_next(), self._reader.word(), -1
+        self._read_attribute(word, alters)
+        self._reader.attribute(_NAMES.get(word, word), start, self._value_at)
+
+    def _read_attribute(self, word: str, alters: bool) -> None:
         reader = self._reader
-        word = reader.word()
         if self._of_characters(word) or self._of_value(word) or self._of_keys(word):
             return
         if alters and reader.accept("FIRST"):
@@ -247,6 +259,10 @@ class _Definition:
             if reader.accept("="):
                 reader.take()
             self._extra.append("COMPRESSED")
+        elif word in ("WITH", "WITHOUT") and reader.word(1) == "SYSTEM" and reader.word(2) == "VERSIONING":
+            start = reader.start_of_next()
+            reader.accept(word, "SYSTEM", "VERSIONING")
+            reader.note_read(start, f"{word} in a column's definition", word, "SYSTEM", "VERSIONING")
         elif not reader.accept("VISIBLE"):
             raise UnsupportedSyntax(f"{word or reader.text()} in a column's definition")
 
@@ -256,13 +272,15 @@ class _Definition:
             reader.take()
             if word != "CHARSET":
                 reader.expect("SET")
+            self._value_at = reader.start_of_next()
             if reader.accept("DEFAULT"):
                 self._charset = None
             else:
                 self._set_charset(reader.charset())
             if self._collation is not None:
-                self._collation = ""  # servers differ in which of the two counts
+                self._collation = ""  # servers differ in which of the two applies
         elif reader.accept("COLLATE"):
+            self._value_at = reader.start_of_next()
             collation = plain_collation(reader.name_or_string())
             charset = reader.charset_of_collation(collation)
             if charset is not None:
@@ -296,6 +314,7 @@ class _Definition:
         elif reader.accept("NULL"):
             self._nullable, self._says_null = True, True
         elif reader.accept("DEFAULT"):
+            self._value_at = reader.start_of_next()
             self._default = default_of_type(self._type, reader.value())
         elif reader.accept("ON", "UPDATE"):
             reader.value()
@@ -307,11 +326,16 @@ class _Definition:
             self._nullable, self._unique = False, True
             self._extra.append("auto_increment")
         elif word in ("GENERATED", "AS"):
+            start = reader.start_of_next()
             if reader.accept("GENERATED"):
                 reader.expect("ALWAYS")
             reader.expect("AS")
-            if reader.word() == "ROW":
-                raise UnsupportedSyntax("a column of a system-versioned table")
+            self._value_at = reader.start_of_next()
+            if reader.accept("ROW", "START") or reader.accept("ROW", "END"):
+                reader.note_read(
+                    start, "a column of a system-versioned table", "GENERATED", "ALWAYS", "AS", "ROW", "START", "END"
+                )
+                return True
             reader.skip_brackets()
             stored = reader.accept("STORED") or reader.accept("PERSISTENT")
             if not stored:
@@ -336,6 +360,7 @@ class _Definition:
             self._references = reader.references(of_column=True)
         elif word in ("CONSTRAINT", "CHECK"):
             reader.check_clause(of_column=True)
+            self._value_at = reader.written.checks[-1].condition
         else:
             return False
         return True
@@ -347,7 +372,7 @@ def _quoted(text: str) -> str:
 
 
 def _sized(size: int, kind: str) -> str:
-    """The smallest BLOB that has room."""
+    """Return the smallest type with room for `size`."""
     for most, prefix in ((255, "tiny"), (65535, ""), (16777215, "medium")):
         if size <= most:
             return prefix + kind
@@ -355,15 +380,15 @@ def _sized(size: int, kind: str) -> str:
 
 
 def is_lossy(column: Column) -> bool:
-    """Whether texts of an ENUM or SET may be what a conversion left: a question mark, or two, in place of another character."""
+    """Return whether a conversion may have put a question mark, or two, for another character in texts of an ENUM or SET."""
     return "??" in column.type or (codec_of_charset(column.charset) is not None and "?" in column.type)
 
 
 def with_charset(column: Column, default: CharsetDefault) -> Column:
-    """A text column that takes its table's character set and collation, with these.
+    """Return a text column that takes its table's character set and collation, with these.
 
-    Texts of an ENUM or SET are left out where ASCII is not one byte a character: MySQL up to 9.7 converts them twice if another
-    column has the same.
+    Texts of an ENUM or SET are omitted if ASCII is not one byte a character: MySQL up to 9.7 converts them twice if another column
+    has the same.
     """
     charset, collation = default
     if column.charset == UNKNOWN_CHARSET and not charset:

@@ -1,14 +1,15 @@
-"""Reads a statement that defines tables or databases.
+"""The parser of statements that define tables or databases.
 
-The statements are those that a server has executed, so none is wrong; but servers understand more than is known here, and what is
-passed over might be a column. So a part that is not known is an Unknown in the tree, and each asker says which parts it needs.
+The statements are those that a server has executed, so none is wrong; but servers understand more than is known here, and a skipped
+part might be a column. So an unknown part is an Unknown in the tree, and each caller says which parts it needs.
 """
 
 import functools
 from collections.abc import Callable
 from typing import Final
 
-from protocol.sql.lexer import SqlToken, UnsupportedSyntax, sql_tokens
+from protocol.sql.byte_text import SOMETIMES_BLANK
+from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax, sql_tokens
 from protocol.sql.sql_mode import OTHER_GRAMMARS
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import (
@@ -60,12 +61,15 @@ def parse_ddl(
     collations: DefaultCollations = (),
     explicit_timestamps: bool | None = None,
 ) -> Statement:
-    """Read a CREATE, ALTER, DROP or RENAME of which all is known.
+    """Read a CREATE, ALTER, DROP or RENAME without unknown parts.
 
-    `schema`: the default database; `collations`, `explicit_timestamps`: as the statement's event has them. Raises: UnsupportedSyntax.
+    `schema` is the default database; `collations`, `explicit_timestamps` are the event's. Raises: UnsupportedSyntax.
     """
     dialect = ServerDialect(server_version, collations, explicit_timestamps)
-    reader = DdlReader(sql_tokens(text, sql_mode, server_version), text, schema, sql_mode, dialect)
+    tokens = sql_tokens(text, sql_mode, server_version)
+    if SOMETIMES_BLANK in text and any(one.kind is TokenKind.WORD and SOMETIMES_BLANK in one.text for one in tokens):
+        raise UnsupportedSyntax("U+00A0 in a word: for clients of some character sets it is a blank")
+    reader = DdlReader(tokens, text, schema, sql_mode, dialect)
     if sql_mode & OTHER_GRAMMARS:
         raise UnsupportedSyntax(_OTHER_GRAMMAR)
     made = _Parser(reader).statement()
@@ -84,8 +88,7 @@ def read_table_definition(
 ) -> TableDefinition | None:
     """Read a CREATE TABLE or ALTER TABLE as far as it is known; None: the statement is another one.
 
-    `name_of`: reads the text of a name, and may raise UnsupportedSyntax. Raises: UnsupportedSyntax where it is not known of which
-    table it is.
+    `name_of` reads the text of a name, and may raise UnsupportedSyntax. Raises: UnsupportedSyntax if the table is not known.
     """
     reader = DdlReader(tokens, text, schema, sql_mode, ServerDialect(server_version), name_of)
     if sql_mode & OTHER_GRAMMARS:
@@ -101,7 +104,7 @@ def read_statement(
     server_version: str,
     name_of: Callable[[SqlToken], str],
 ) -> Statement:
-    """As `read_table_definition`, of a statement that defines tables or databases in any way. Raises: UnsupportedSyntax."""
+    """Read a statement that defines tables or databases, like `read_table_definition`. Raises: UnsupportedSyntax."""
     return _Parser(DdlReader(tokens, text, schema, sql_mode, ServerDialect(server_version), name_of)).statement()
 
 
@@ -126,11 +129,11 @@ class _Parser:
         else:
             raise UnsupportedSyntax(verb)
         if not isinstance(other, NoTable):
-            reader.end()
+            reader.expect_end()
         return other
 
     def table_definition(self) -> TableDefinition | None:
-        """CREATE TABLE or ALTER TABLE. None: it is another statement, and the cursor is before its first word."""
+        """Read CREATE TABLE or ALTER TABLE. None: it is another statement, and the cursor is before its first word."""
         reader, start = self._reader, self._reader.at
         if reader.accept("CREATE"):
             or_replace = reader.accept("OR", "REPLACE")
@@ -196,7 +199,7 @@ class _Parser:
             raise UnsupportedSyntax(f"{reader.text()} in place of an option")
 
     def _rest(self) -> None:
-        """Nothing may follow."""
+        """Note everything that follows as unknown."""
         while not self._reader.ended:
             self._reader.pass_over(f"{self._reader.text()} behind the end of what is known")
 
@@ -224,7 +227,7 @@ class _Parser:
         return AlterTable(table, clauses=[key])
 
     def _is_no_table(self) -> bool:
-        """Whether it is about something that has no columns. DEFINER and its like may come first."""
+        """Return whether it is about an object that has no columns. DEFINER and its like may come first."""
         reader = self._reader
         if reader.word() in _NO_TABLES and (reader.word() != "SPATIAL" or reader.word(1) == "REFERENCE"):
             return True

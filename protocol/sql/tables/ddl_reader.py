@@ -1,4 +1,4 @@
-"""What definitions are made of: names of columns, values, character sets, keys."""
+"""The reader of the elements of definitions: names of columns, values, character sets, keys."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from protocol.binlog.schema.column_charsets import collation_of_charset
 from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.server_functions import NOW_FUNCTIONS
-from protocol.sql.tables.ddl_statement import CheckClause, Unknown, WrittenForeignKey, WrittenParts
+from protocol.sql.tables.ddl_statement import Attribute, CheckClause, KeyPart, Unknown, WrittenForeignKey, WrittenParts
 from protocol.sql.tables.default_text import (
     expression_default,
     introduced_default,
@@ -24,10 +24,10 @@ _INTRODUCED: Final = frozenset(("N", "B", "X", "DATE", "TIME", "TIMESTAMP"))
 
 
 class DdlReader(TokenCursor):
-    """What definitions of tables and columns are made of.
+    """Reads the elements of definitions of tables and columns.
 
-    `name_of`: reads the text of a name or a string, and may raise UnsupportedSyntax. `schema`: the default database. `table_schema`:
-    that of the table that is defined; foreign keys without a schema are in it. `alters`: it is an ALTER TABLE. `written`: the
+    `name_of` reads the text of a name or a string, and may raise UnsupportedSyntax. `schema` is the default database. `table_schema`
+    is that of the defined table; foreign keys without a schema are in it. `alters`: it is an ALTER TABLE. `written` contains the
     parts of the table's definition that have been read.
     """
 
@@ -51,13 +51,13 @@ class DdlReader(TokenCursor):
         self._unknown_up_to = -1
 
     def text_of(self, token: SqlToken) -> str:
-        """The text of a name or a string. Raises: UnsupportedSyntax."""
+        """Return the text of a name or a string. Raises: UnsupportedSyntax."""
         return token.text if self._name_of is None else self._name_of(token)
 
-    # ---- parts that are not known ----
+    # ---- unknown parts ----
 
     def attempt(self, read: Callable[[], object]) -> bool:
-        """Reads a part; one that is not known is noted, and only its first word, or what is in brackets, is passed over."""
+        """Read a part; an unknown one is noted, and only its first word, or the content of brackets, is skipped."""
         start = self.at
         try:
             read()
@@ -71,7 +71,7 @@ class DdlReader(TokenCursor):
         return True
 
     def pass_over(self, why: str) -> None:
-        """Notes that the next word, or what is in brackets, is not known. Raises: UnsupportedSyntax where a bracket does not end."""
+        """Note that the next word, or the content of brackets, is unknown. Raises: UnsupportedSyntax if a bracket does not end."""
         token, start = self.peek(), self.at
         if token.upper == "(":
             self.skip_brackets()
@@ -80,7 +80,7 @@ class DdlReader(TokenCursor):
         self.note(start, why, token.upper if token.kind is TokenKind.WORD else "")
 
     def note(self, start: int, why: str, word: str = "") -> None:
-        """Notes that the words from number `start` up to the next one are not known; `word`: one of them that may begin a clause."""
+        """Note that the words from number `start` up to the next one are unknown; `word` is one of them that may begin a clause."""
         first = self.tokens[start].start
         stop = self.tokens[self.at - 1].stop if self.at > start else first
         if start != self._unknown_up_to:
@@ -91,49 +91,61 @@ class DdlReader(TokenCursor):
             last.words.add(word)
         self._unknown_up_to = self.at
 
+    def note_read(self, start: int, why: str, *words: str) -> None:
+        """Notes that the text from `start` up to the next token is read, and that the tree's columns and keys do not show it."""
+        self.written.unknown.append(Unknown(start, self.stop_of_last(), why, set(words), is_read=True))
+
+    def attribute(self, name: str, start: int, value: int = -1) -> None:
+        """Notes a clause of a column or a key that ends before the next token."""
+        stop = self.stop_of_last()
+        self.written.attributes.append(Attribute(name, start, stop if value < 0 else value, stop))
+
     def start_of_next(self) -> int:
-        """Where the next token begins in the text."""
+        """Return where the next token begins in the text."""
         return self.peek().start
 
     def stop_of_last(self) -> int:
-        """Where the last token that was taken ends in the text."""
+        """Return where the last token that was taken ends in the text."""
         return self.tokens[self.at - 1].stop
 
     def check_clause(self, *, of_column: bool) -> None:
-        """[CONSTRAINT [name]] CHECK (…) [[NOT] ENFORCED]."""
+        """Read [CONSTRAINT [name]] CHECK (…) [[NOT] ENFORCED]."""
         start = self.start_of_next()
-        if self.accept("CONSTRAINT") and self.word() != "CHECK":
-            self.name()
+        if self.accept("CONSTRAINT"):
+            self.accept("IF", "NOT", "EXISTS")
+            if self.word() != "CHECK":
+                self.name()
         self.expect("CHECK")
+        condition = self.start_of_next()
         self.skip_brackets()
         if self.word() == "NOT" and self.word(1) == "ENFORCED":
             self.take()
         self.accept("ENFORCED")
-        self.written.checks.append(CheckClause(start, self.stop_of_last(), of_column))
+        self.written.checks.append(CheckClause(start, self.stop_of_last(), of_column, condition))
 
     @property
     def mariadb(self) -> bool:
-        """Whether the server is MariaDB."""
+        """True if the server is MariaDB."""
         return self.dialect.mariadb
 
     def text(self) -> str:
-        """The next token as it stands."""
+        """Return the next token as it is written."""
         return self.peek().text
 
-    def end(self) -> None:
-        """Nothing may follow."""
+    def expect_end(self) -> None:
+        """Raises UnsupportedSyntax where something follows."""
         if not self.ended:
             raise UnsupportedSyntax(f"{self.text()} behind the end of what is known")
 
     def column_name(self) -> str:
-        """A column's name; a table's and schema's before it are left out."""
+        """Read a column's name; a table's and schema's before it are omitted."""
         name = self.name()
         while self.accept("."):
             name = self.name()
         return name
 
     def string(self) -> str:
-        """A string, of one or more pieces."""
+        """Read a string, of one or more pieces."""
         token = self.take()
         if token.kind is not TokenKind.STRING:
             raise UnsupportedSyntax(f"{token.text} in place of a string")
@@ -143,14 +155,14 @@ class DdlReader(TokenCursor):
         return text
 
     def number(self) -> str:
-        """A number."""
+        """Read a number."""
         token = self.take()
         if token.kind is not TokenKind.NUMBER:
             raise UnsupportedSyntax(f"{token.text} in place of a number")
         return token.text
 
     def strings(self) -> list[str]:
-        """Strings in brackets."""
+        """Read strings in brackets."""
         self.expect("(")
         found = [self.string()]
         while self.accept(","):
@@ -159,7 +171,7 @@ class DdlReader(TokenCursor):
         return found
 
     def bracket_text(self) -> str:
-        """Numbers in brackets, `(10,2)`; empty where no bracket comes."""
+        """Read numbers in brackets, `(10,2)`; empty if no bracket comes."""
         if not self.accept("("):
             return ""
         found = [self.number()]
@@ -169,14 +181,14 @@ class DdlReader(TokenCursor):
         return f"({','.join(found)})"
 
     def charset(self) -> str:
-        """A character set's name."""
+        """Read a character set's name."""
         name = self.name_or_string().lower()
         if name != "binary" and collation_of_charset(name) is None:
             raise UnsupportedSyntax(f"the character set {name}")
         return "utf8" if name == "utf8mb3" else name
 
     def charset_of_collation(self, collation: str) -> str | None:
-        """The set that a collation is of; None: it fits several (MariaDB's `uca1400_ai_ci`), and leaves the set as it is."""
+        """Return the set of a collation; None: it fits several (MariaDB's `uca1400_ai_ci`), and leaves the set as it is."""
         name = collation.partition("_")[0]
         if name in ("uca1400", "default"):
             return None
@@ -187,7 +199,7 @@ class DdlReader(TokenCursor):
         return name
 
     def value(self) -> str | None:
-        """A default's value, as `default_text` has it; None for NULL."""
+        """Read a default's value, in the form of `default_text`; None for NULL."""
         start = self.peek()
         if self.accept("("):
             self.at -= 1
@@ -219,11 +231,19 @@ class DdlReader(TokenCursor):
             self._no_operator()
             if word not in ("B", "X"):
                 return introduced_default(word, text, self._since(start))
+        elif self.word().startswith("_") and self.peek(1).kind is TokenKind.NUMBER:
+            self.at += 2
+            self._no_operator()
+            return expression_default(self._since(start))
+        elif self.accept("NEXT", "VALUE", "FOR") or self.accept("PREVIOUS", "VALUE", "FOR"):
+            self.table_name()
+            self.note_read(start.start, f"the default {start.text}", start.upper, "VALUE", "FOR")
+            return expression_default(self._since(start))
         elif self.kind is TokenKind.WORD and self.word() != "NEXT":
             word = self.take().upper
             if self.word() == "(":
                 self.skip_brackets()
-            if word not in NOW_FUNCTIONS:  # a column or a function: MariaDB takes these without brackets
+            if word not in NOW_FUNCTIONS:  # a column or a function: MariaDB accepts these without brackets
                 self._no_operator()
                 return expression_default(self._since(start))
         else:
@@ -232,24 +252,29 @@ class DdlReader(TokenCursor):
         return self._since(start)
 
     def _since(self, start: SqlToken) -> str:
-        """What stands in the statement from a token on."""
+        """Return the text of the statement from a token on."""
         return self._text[start.start : self.tokens[self.at - 1].stop]
 
     def _no_operator(self) -> None:
         if self.word() in _OPERATORS:
             raise UnsupportedSyntax("an expression without brackets")
 
-    def key_parts(self) -> tuple[tuple[str, int | None], ...]:
-        """The columns of a key, in brackets, with their prefixes (None: all of it); one of an expression is called ''."""
+    def key_parts(self) -> tuple[KeyPart, ...]:
+        """The columns of a key, in brackets."""
         self.expect("(")
-        found: list[tuple[str, int | None]] = []
+        found: list[KeyPart] = []
         while True:
             if self.word() == "(":
                 self.skip_brackets()
-                found.append(("", None))
+                found.append(KeyPart("", None, self.stop_of_last()))
             else:
-                name, prefix = self.column_name(), self.bracket_text()
-                found.append((name, int(prefix[1:-1]) if prefix else None))
+                name, stop = self.column_name(), self.stop_of_last()
+                prefix = self.bracket_text()
+                found.append(KeyPart(name, int(prefix[1:-1]) if prefix else None, stop))
+            start = self.start_of_next()
+            if self.accept("WITHOUT", "OVERLAPS"):
+                self.attribute("WITHOUT OVERLAPS", start)
+                self.note_read(start, "a period", "WITHOUT", "OVERLAPS")
             if not self.accept("ASC"):
                 self.accept("DESC")
             if self.accept(")"):
@@ -258,10 +283,10 @@ class DdlReader(TokenCursor):
 
     def key_columns(self) -> tuple[str, ...]:
         """The columns that brackets name."""
-        return tuple(name for name, _prefix in self.key_parts())
+        return tuple(part.name for part in self.key_parts())
 
     def references(self, name: str = "", *, of_column: bool) -> ForeignKey:
-        """REFERENCES and what follows, without the columns that are before it. A rule may be UNKNOWN_RULE."""
+        """Read REFERENCES and what follows, without the columns that are before it. A rule may be UNKNOWN_RULE."""
         start, said = self.at, read_references(self, self.table_schema)
         keys = self.written.inline if of_column else self.written.foreign_keys
         keys.append(WrittenForeignKey(name, said))

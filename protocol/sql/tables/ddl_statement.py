@@ -1,4 +1,4 @@
-"""The tree of a statement that defines tables or databases: it says what is written, before it is known of which table.
+"""The tree of a statement that defines tables or databases: its content, before the table's previous state is known.
 
 Places are [start, stop) in the text of the statement. They have no part in comparisons and are not printed.
 """
@@ -12,16 +12,15 @@ from protocol.sql.tables.references_clause import ReferencesClause
 from protocol.sql.tables.source_table import CharsetDefault, Column, ForeignKey, Key, TableName
 
 FIRST: Final = ""
-"""In place of the column that another is put behind."""
+"""The value in place of the column after which another is put."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """`column.charset`: as the statement says it for this column, UNKNOWN_CHARSET where it takes its table's; empty: it is no text.
+    """A column's definition. `column.charset` is the statement's, UNKNOWN_CHARSET if it takes its table's; empty: it is no text.
 
-    `column.collation`: empty where it takes its table's or is not known; `_bin` is that of the table's character set.
-    `after`: the column that it is put behind, FIRST, or None. `primary`, `unique`: its own key. `references`: what
-    REFERENCES says.
+    `column.collation` is empty if it takes its table's or is not known; `_bin` is that of the table's character set. `after` is the
+    column after which it is put, FIRST, or None. `primary` and `unique` are its own key. `references` is its REFERENCES clause.
     """
 
     column: Column
@@ -33,7 +32,7 @@ class ColumnDefinition:
 
 @dataclass(frozen=True, slots=True)
 class KeyDefinition:
-    """`name`: empty where the server makes one up."""
+    """A key's definition. `name` is empty if the server makes one up."""
 
     name: str
     key: Key
@@ -41,9 +40,9 @@ class KeyDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyDefinition:
-    """`name`: empty where the server makes one up. `index`: the name of the index that it brings, if none is there.
+    """A foreign key's definition. `name` is empty if the server makes one up. `certain`: the server takes it for a foreign key.
 
-    `certain`: whether the server takes it for a foreign key.
+    `index` is the name of the index that it brings, if none exists.
     """
 
     name: str
@@ -54,9 +53,9 @@ class ForeignKeyDefinition:
 
 @dataclass(slots=True)
 class CharsetOption:
-    """What is said of a default character set. `charset` None: nothing; `default`: that of what it is in.
+    """A default character set. `charset` None: none is named; `default`: that of the outer object.
 
-    `collation`: empty where it is not known. `collated`: COLLATE says it.
+    `collation` is empty if it is not known. `collated`: COLLATE names it.
     """
 
     charset: str | None = None
@@ -65,7 +64,7 @@ class CharsetOption:
     collated: bool = False
 
     def resolved(self, outer: CharsetDefault, own: CharsetDefault) -> CharsetDefault:
-        """What new columns have. `outer`: of what it is in; `own`: where nothing is said."""
+        """Return the set of new columns. `outer` is the outer object's; `own` applies if none is named."""
         if self.default:
             return outer
         charset, collation = (self.charset, self.collation) if self.charset else own
@@ -77,18 +76,20 @@ class Unknown:
     """A part of a statement that the reader does not know.
 
     `words`: its keywords outside of brackets, in upper case; none of them in what can hold no part of a definition, as a query.
+    `is_read`: the part has its place in the tree, and only its effect on the columns and keys is not known, as of system versioning.
     """
 
     start: int
     stop: int
     why: str
     words: set[str]
+    is_read: bool = False
 
 
 class TableOption(NamedTuple):
-    """An option of a table. `name`: in upper case, as `ENGINE`, `TYPE` (the same in old servers) or `DATA DIRECTORY`.
+    """An option of a table. `name` is in upper case, such as `ENGINE`, `TYPE` (the same in old servers) or `DATA DIRECTORY`.
 
-    `value`: where its value begins, or the bracket around it. `text`: the value, a name or a string without quotation marks.
+    `value` is where its value, or the bracket around it, begins. `text` is the value, a name or a string without quotation marks.
     """
 
     name: str
@@ -105,22 +106,56 @@ class TableOption(NamedTuple):
 
 
 class WrittenForeignKey(NamedTuple):
-    """FOREIGN KEY, or REFERENCES after a column. `name`: as CONSTRAINT gives it, or empty."""
+    """FOREIGN KEY, or REFERENCES after a column. `name` is CONSTRAINT's, or empty."""
 
     name: str
     references: ReferencesClause
 
 
 class CheckClause(NamedTuple):
-    """[CONSTRAINT [name]] CHECK (…) [[NOT] ENFORCED]. `of_column`: it is in the definition of a column."""
+    """[CONSTRAINT [name]] CHECK (…) [[NOT] ENFORCED]. `of_column`: it is in the definition of a column. `condition`: its bracket."""
 
     start: int
     stop: int
     of_column: bool
+    condition: int
+
+
+class Attribute(NamedTuple):
+    """A clause of a column's or a key's definition. `name`: its keywords in upper case. `value`: where its value begins, or `stop`."""
+
+    name: str
+    start: int
+    value: int
+    stop: int
+
+
+class KeyPart(NamedTuple):
+    """A column of a key; one of an expression is called ''. `prefix` None: all of it. `stop`: where the name ends."""
+
+    name: str
+    prefix: int | None
+    stop: int
+
+
+class WrittenKey(NamedTuple):
+    """A key or a constraint that is a definition of its own.
+
+    `kind`: PRIMARY, UNIQUE, FULLTEXT, SPATIAL, VECTOR, FOREIGN, CHECK, PERIOD, or empty for a plain one. `name`: empty where the
+    server makes one up; it begins at `named` (-1: none). `closed`: the bracket after its columns. `exists`: IF NOT EXISTS.
+    """
+
+    kind: str
+    name: str
+    named: int
+    parts: tuple[KeyPart, ...] = ()
+    closed: int = -1
+    exists: Attribute | None = None
+    references: ReferencesClause | None = None
 
 
 class Element(NamedTuple):
-    """A column or a key with all that is said of it, without the comma. `type_at`: where the type of a column begins, -1 for a key."""
+    """A column or a key with all its attributes, without the comma. `type_at` is where the type of a column begins, -1 for a key."""
 
     start: int
     stop: int
@@ -136,7 +171,7 @@ class ElementList(NamedTuple):
 
 
 class Action(NamedTuple):
-    """An action of ALTER TABLE, without the comma. `listed`: what ADD (…) adds."""
+    """An action of ALTER TABLE, without the comma. `listed` are the elements of ADD (…)."""
 
     start: int
     stop: int
@@ -144,9 +179,9 @@ class Action(NamedTuple):
 
 
 class RowAction(NamedTuple):
-    """What ALTER TABLE does to all rows of a partition or of the table, which no binlog says.
+    """An action of ALTER TABLE on all rows of a partition or of the table, which no binlog contains.
 
-    `verb`: DROP, TRUNCATE, EXCHANGE, DISCARD or IMPORT. `other`: the table that EXCHANGE names.
+    `verb` is DROP, TRUNCATE, EXCHANGE, DISCARD or IMPORT. `other` is the table that EXCHANGE names.
     """
 
     verb: str
@@ -157,9 +192,9 @@ class RowAction(NamedTuple):
 class WrittenParts:
     """The parts of a CREATE TABLE or ALTER TABLE with their places, as far as they are known.
 
-    `elements`: columns and keys that it defines, of CHANGE and MODIFY too. `foreign_keys`: by FOREIGN KEY. `inline`: by REFERENCES
-    after a column, which servers before 9.0 read and forget. `partitioned`: it says PARTITION BY. `queried`: SELECT or another query
-    follows, which gives columns that nobody names.
+    `elements` are the columns and keys that it defines, of CHANGE and MODIFY too. `foreign_keys` are those of FOREIGN KEY, `inline`
+    those of REFERENCES after a column, which servers before 9.0 read and forget. `partitioned`: it contains PARTITION BY. `queried`:
+    SELECT or another query follows, which adds columns that it does not name.
     """
 
     unknown: list[Unknown] = field(default_factory=list)
@@ -168,6 +203,8 @@ class WrittenParts:
     foreign_keys: list[WrittenForeignKey] = field(default_factory=list)
     inline: list[WrittenForeignKey] = field(default_factory=list)
     checks: list[CheckClause] = field(default_factory=list)
+    keys: list[WrittenKey] = field(default_factory=list)
+    attributes: list[Attribute] = field(default_factory=list)
     listed: ElementList | None = None
     actions: list[Action] = field(default_factory=list)
     row_actions: list[RowAction] = field(default_factory=list)
@@ -180,7 +217,7 @@ class WrittenParts:
         return [one for one in self.options if one.is_engine]
 
     def option(self, name: str) -> TableOption | None:
-        """The last option of this name that the table has."""
+        """Return the table's last option of this name."""
         return next((one for one in reversed(self.options) if one.name == name and not one.of_partition), None)
 
 
@@ -258,7 +295,7 @@ class AddKey:
 
 @dataclass(frozen=True, slots=True)
 class DropKey:
-    """DROP KEY, DROP PRIMARY KEY; with `or_constraint` DROP CONSTRAINT, which may be something else than a key."""
+    """DROP KEY, DROP PRIMARY KEY; with `or_constraint` DROP CONSTRAINT, which may be no key."""
 
     name: str
     or_constraint: bool = False
@@ -295,7 +332,7 @@ class DropForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class SetCharset:
-    """[DEFAULT] CHARACTER SET: of columns that come later. `converts`: CONVERT TO, of all columns."""
+    """[DEFAULT] CHARACTER SET of later columns; `converts`: CONVERT TO, of all columns."""
 
     charset: CharsetOption
     converts: bool = False
@@ -327,7 +364,7 @@ Clause = (
 
 @dataclass(slots=True)
 class AlterTable:
-    """ALTER TABLE. `rename`: its new name. `ignores`: ALTER IGNORE."""
+    """ALTER TABLE. `rename` is its new name. `ignores`: ALTER IGNORE."""
 
     name: TableName
     if_exists: bool = False
@@ -338,7 +375,7 @@ class AlterTable:
 
     @property
     def is_temporary(self) -> bool:
-        """False: an ALTER TABLE does not say it."""
+        """False: an ALTER TABLE does not contain it."""
         return False
 
     @property
@@ -357,7 +394,7 @@ class AlterTable:
 
     @property
     def numbers_rows(self) -> bool:
-        """True where it adds a column with AUTO_INCREMENT, which numbers the rows of the table."""
+        """True if it adds a column with AUTO_INCREMENT, which numbers the rows of the table."""
         return any(
             "auto_increment" in one.definition.column.extra for one in self.clauses if isinstance(one, AddColumn)
         )
@@ -367,14 +404,14 @@ TableDefinition = CreateTable | AlterTable
 
 
 def needs(definition: TableDefinition, *words: str) -> None:
-    """Raises UnsupportedSyntax where a clause that begins with one of these words may be in a part that is not known."""
+    """Check that no clause that begins with one of these words may be in an unknown part. Raises: UnsupportedSyntax."""
     for one in definition.written.unknown:
         if not one.words.isdisjoint(words):
             raise UnsupportedSyntax(one.why)
 
 
 def needs_everything(definition: TableDefinition) -> None:
-    """Raises UnsupportedSyntax where some part is not known."""
+    """Check that no part is unknown. Raises: UnsupportedSyntax."""
     for one in definition.written.unknown:
         raise UnsupportedSyntax(one.why)
 
@@ -423,7 +460,7 @@ class DropDatabase:
 
 @dataclass(frozen=True, slots=True)
 class NoTable:
-    """It defines something else: no table's columns change by it."""
+    """It defines another object: no table's columns change by it."""
 
 
 Statement = (

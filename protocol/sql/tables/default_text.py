@@ -1,4 +1,4 @@
-"""A column's default as one text, whoever tells it: `5`, `x`, `'7'` for the text that looks like a number, `(a + 1)`."""
+"""A column's default as one text, from any origin: `5`, `x`, `'7'` for the text that looks like a number, `(a + 1)`."""
 
 import re
 from typing import Final
@@ -26,19 +26,19 @@ _CANONICAL: Final = {
     "TIMESTAMP": re.compile(r"[1-9]\d{3}-\d\d-\d\d [0-2]\d:[0-5]\d:[0-5]\d(?:\.\d{1,6})?", re.ASCII),
 }
 _MOST_DIGITS: Final = 30
-"""Numbers with more may lose some of them before they are a text."""
+"""Numbers with more digits may lose some of them before they are a text."""
 _ASCII_SETS: Final = frozenset(("_ascii", "_latin1", "_utf8", "_utf8mb3", "_utf8mb4", "n"))
 
 
 def text_default(text: str) -> str:
-    """Of a text: itself; in quotation marks, with backslashes and quotation marks twice, where it could be something else."""
+    """Return a text's default: itself, or in quotation marks, with backslashes and quotation marks doubled, if it is ambiguous."""
     if _LIKE_NO_TEXT.fullmatch(text) is None:
         return text
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def literal_text(default: str) -> str | None:
-    """The text of a default in quotation marks; None: it is none, or something stands beside them."""
+    """Return the text of a default in quotation marks; None: it has none, or there is text beside them."""
     match = _LITERAL.fullmatch(default)
     if match is None:
         return None
@@ -46,7 +46,7 @@ def literal_text(default: str) -> str | None:
 
 
 def number_default(number: str) -> str:
-    """Of a number: as servers print it, `7` for 007 and `0.5` for .5; others, as 1e3, as they are."""
+    """Return a number's default as servers print it, `7` for 007 and `0.5` for .5; others, such as 1e3, as they are."""
     match = _NUMBER.fullmatch(number)
     if match is None:
         return number
@@ -57,12 +57,12 @@ def number_default(number: str) -> str:
 
 
 def expression_default(text: str) -> str:
-    """Of what is computed: in brackets."""
+    """Return an expression's default, in brackets."""
     return text if text.startswith("(") else f"({text})"
 
 
 def introduced_default(word: str, text: str, statement: str) -> str:
-    """Of a string with a word before it, _latin1'a': the text; `statement` in brackets where that may be another one."""
+    """Return the default for a string after a word, _latin1'a': the text, or `statement` in brackets if that may be another text."""
     pattern = _CANONICAL.get(word)
     same = (
         pattern.fullmatch(text) is not None if pattern is not None else word.lower() in _ASCII_SETS and text.isascii()
@@ -71,7 +71,7 @@ def introduced_default(word: str, text: str, statement: str) -> str:
 
 
 def default_of_type(column_type: str, default: str | None) -> str | None:
-    """Of a column of this type, of which a statement says `default`: what a number is in a text, or a text in a number."""
+    """Return a column's default for its type and the statement's `default`: a number in a text, or a text in a number."""
     if default is None:
         return None
     base = column_type.partition("(")[0].partition(" ")[0].lower()
@@ -86,7 +86,7 @@ def default_of_type(column_type: str, default: str | None) -> str | None:
 
 
 def told_default(column_type: str, extra: str, told: str, *, quoted: bool) -> str | None:
-    """What a server's information_schema tells of a column's default. `quoted`: it has texts in quotation marks, and NULL without."""
+    """Return a column's default from information_schema. `quoted`: texts there are in quotation marks, and NULL is not."""
     base = column_type.partition("(")[0].partition(" ")[0].lower()
     if not quoted:
         if "DEFAULT_GENERATED" in extra.upper() or base not in _TEXTS | _LABELS:

@@ -1,4 +1,4 @@
-"""REFERENCES and what belongs to it: where a foreign key's definition, or a column's, says which rows it is about."""
+"""The clause REFERENCES, in which a definition of a foreign key or a column names the rows that it refers to."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,16 +8,16 @@ from protocol.sql.tables.source_table import TableName
 from protocol.sql.tables.token_cursor import TokenCursor
 
 _TWO_WORDS: Final = frozenset(("SET", "NO"))
-"""What SET NULL, SET DEFAULT and NO ACTION begin with."""
+"""The first words of SET NULL, SET DEFAULT and NO ACTION."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferencesClause:
-    """The clause as it is written; what servers make of it is ServerDialect's.
+    """The clause as it is written; ServerDialect contains its meaning for servers.
 
-    `tokens`: all of its own. `columns`: names, in the order of the foreign key's; none: the parent's primary key. `on_delete`,
-    `on_update`: in upper case, "" where it says nothing. `before_match`: what is in front of MATCH, as a clause of its own; None:
-    it has no MATCH.
+    `tokens` are all of its own. `columns` are names, in the order of the foreign key's; none: the parent's primary key. `on_delete`,
+    `on_update` are in upper case, "" if missing. `before_match` is the part before MATCH, as a clause of its own; None: it has no
+    MATCH.
     """
 
     tokens: tuple[SqlToken, ...]
@@ -34,9 +34,9 @@ class ReferencesClause:
 
 
 def read_references(cursor: TokenCursor, schema: str) -> ReferencesClause:
-    """REFERENCES table (columns) MATCH … ON DELETE … ON UPDATE …; the cursor is behind it then.
+    """Read REFERENCES table (columns) MATCH … ON DELETE … ON UPDATE …; the cursor is after it then.
 
-    schema: of the table that has the key, which a parent without one is in, and not the connection's. Raises: UnsupportedSyntax.
+    `schema` is that of the table with the key, and not the connection's: a parent without one is in it. Raises: UnsupportedSyntax.
     """
     start = cursor.at
     cursor.expect("REFERENCES")

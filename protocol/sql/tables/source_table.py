@@ -1,4 +1,4 @@
-"""A table of the source: its columns, keys and options, whoever told of them."""
+"""A table of the source: its columns, keys and options, from any origin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from typing import Final
 TableName = tuple[str, str]
 """(schema, table)."""
 UNKNOWN_CHARSET: Final = "?"
-"""In place of a column's character set: it has one, and nobody knows which."""
+"""The value in place of a column's unknown character set."""
 
 CASCADE: Final = "CASCADE"
 SET_NULL: Final = "SET NULL"
 RESTRICT: Final = "RESTRICT"
-"""What a foreign key does that says nothing else, by the name that servers before MySQL 8.0 have for it."""
+"""The rule of a foreign key without one, by the name that servers before MySQL 8.0 have for it."""
 
 WIDE_CHARSETS: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
 """Character sets in which ASCII is not one byte a character."""
@@ -20,11 +20,11 @@ WIDE_CHARSETS: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `type` as in SHOW CREATE TABLE: `int(10) unsigned`, `enum('a','b')`. Texts are empty where there is none.
+    """A column. `type` is as in SHOW CREATE TABLE: `int(10) unsigned`, `enum('a','b')`. Missing texts are empty.
 
-    `collation`: of texts; empty where it is not known. `utf8_…` and `utf8mb3_…` are the same.
-    `default`: as `default_text` has it, `5`, `CURRENT_TIMESTAMP`, an expression in brackets; a text that looks like something else in
-    quotation marks; None: there is none, or NULL.
+    `collation` is that of texts; empty if it is not known. `utf8_…` and `utf8mb3_…` are the same.
+    `default` is in the form of `default_text`, `5`, `CURRENT_TIMESTAMP`, an expression in brackets; a text that looks like something
+    else in quotation marks; None: there is none, or NULL.
     """
 
     name: str
@@ -37,28 +37,28 @@ class Column:
 
     @property
     def generated(self) -> bool:
-        """Whether its value is computed from other columns."""
+        """True if its value is computed from other columns."""
         extra = self.extra.upper()
         return "GENERATED" in extra.replace("DEFAULT_GENERATED", "") or "VIRTUAL" in extra or "PERSISTENT" in extra
 
     @property
     def stored(self) -> bool:
-        """Whether its values are stored: all are but those of VIRTUAL generated columns."""
+        """True if its values are stored: all are but those of VIRTUAL generated columns."""
         return not self.generated or "VIRTUAL" not in self.extra.upper()
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An index of a table. `columns`: one that is called '' is no column, but an expression.
+    """An index of a table. In `columns`, '' is no column, but an expression.
 
-    `prefixes`: how many characters (bytes, of bytes) of each column are in the key, None: all of it. None altogether: not known.
+    `prefixes` are how many characters (bytes, of bytes) of each column are in the key, None: all of it. None altogether: not known.
     """
 
     columns: tuple[str, ...]
     unique: bool = False
     prefixes: tuple[int | None, ...] | None = None
     generated: bool | None = field(default=None, compare=False)
-    """Whether a foreign key brought it, so that it goes when another key does for it. None: not known."""
+    """True if a foreign key brought it, so that it is dropped when another key serves it. None: not known."""
 
     @property
     def parts(self) -> tuple[tuple[str, int | None], ...] | None:
@@ -67,20 +67,20 @@ class Key:
 
     @property
     def has_expression(self) -> bool:
-        """Whether a part of it is no column."""
+        """True if a part of it is no column."""
         return "" in self.columns
 
 
 def whole_key(columns: Sequence[str], unique: bool = False) -> Key:
-    """A key of whole columns."""
+    """Return a key of whole columns."""
     return Key(tuple(columns), unique, (None,) * len(columns), False)
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """Columns whose values stand in `table` of `schema`. `referenced`: empty for that table's primary key.
+    """A foreign key: columns whose values exist in `table` of `schema`. `referenced` is empty for that table's primary key.
 
-    `on_delete`, `on_update`: RESTRICT, NO ACTION (which InnoDB takes for the same), CASCADE, SET NULL, SET DEFAULT.
+    `on_delete`, `on_update` are RESTRICT, NO ACTION (which InnoDB takes for the same), CASCADE, SET NULL, SET DEFAULT.
     """
 
     columns: tuple[str, ...]
@@ -92,15 +92,15 @@ class ForeignKey:
 
 
 CharsetDefault = tuple[str, str]
-"""(character set, collation) of what says none; '' is not known."""
+"""(character set, collation) of columns that name none; '' is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the source. `keys`: by name; PRIMARY is the primary key.
+    """A table of the source. `keys` are by name; PRIMARY is the primary key.
 
-    `charset`, `collation`: of columns that say none; empty: not known. `foreign_keys`: by name; None: not known. `type`: SEQUENCE or
-    SYSTEM VERSIONED, as the source says when it is asked; empty: neither, or nobody asked.
+    `charset`, `collation` are for columns that name none; empty: not known. `foreign_keys` are by name; None: not known. `type` is
+    SEQUENCE or SYSTEM VERSIONED, as the source reports it; empty: neither, or it was not asked.
     """
 
     schema: str
@@ -115,12 +115,12 @@ class Table:
 
     @property
     def primary_key(self) -> tuple[str, ...]:
-        """The primary key's columns; nothing where there is none."""
+        """The primary key's columns; empty if there is none."""
         return next((key.columns for name, key in self.keys if name == "PRIMARY"), ())
 
     @property
     def has_unique_key(self) -> bool:
-        """Whether some key makes every row findable: a primary key, or a unique one whose columns are never NULL."""
+        """True if some key makes every row findable: a primary key, or a unique one whose columns are never NULL."""
         never_null = {column.name for column in self.columns if not column.nullable}
         return any(name == "PRIMARY" or (key.unique and never_null.issuperset(key.columns)) for name, key in self.keys)
 

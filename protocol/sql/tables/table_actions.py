@@ -31,13 +31,13 @@ from protocol.sql.tables.table_options import charset_option, engine_option, opt
 PARTITION_VERBS: Final = frozenset(
     ("TRUNCATE", "EXCHANGE", "COALESCE", "REORGANIZE", "ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR")
 )
-"""What ALTER TABLE does with partitions that are there, besides ADD and DROP, by the word before PARTITION."""
+"""Actions of ALTER TABLE on existing partitions, besides ADD and DROP, by the word before PARTITION."""
 
 _OF_ALL_ROWS: Final = frozenset(("DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT"))
 
 
 def read_actions(reader: DdlReader, made: AlterTable) -> None:
-    """All that follows the table's name. Raises: UnsupportedSyntax for a bracket without an end."""
+    """Read all that follows the table's name. Raises: UnsupportedSyntax for a bracket without an end."""
     reader.attempt(lambda: _wait(reader))
     actions = _Actions(reader, made)
     while not reader.ended:
@@ -45,7 +45,7 @@ def read_actions(reader: DdlReader, made: AlterTable) -> None:
 
 
 def alter_options(reader: DdlReader) -> None:
-    """ALGORITHM, LOCK, WAIT and their like, where they may be alone. Raises: UnsupportedSyntax."""
+    """Read ALGORITHM, LOCK, WAIT and their like, where they may be alone. Raises: UnsupportedSyntax."""
     while reader.word() in ("ALGORITHM", "LOCK", "WAIT", "NOWAIT"):
         if reader.word() in ("WAIT", "NOWAIT"):
             _wait(reader)
@@ -55,7 +55,7 @@ def alter_options(reader: DdlReader) -> None:
 
 
 def _wait(reader: DdlReader) -> None:
-    """WAIT n and NOWAIT of MariaDB."""
+    """Read WAIT n and NOWAIT of MariaDB."""
     while reader.word() in ("WAIT", "NOWAIT"):
         if reader.take().upper == "WAIT":
             reader.number()
@@ -74,7 +74,7 @@ class _Actions:
         self._listed: ElementList | None = None
 
     def read(self) -> None:
-        """An action, with the comma after it."""
+        """Read an action, with the comma after it."""
         reader, start = self._reader, self._reader.start_of_next()
         self._listed = None
         known = is_read = self._attempt()
@@ -100,7 +100,7 @@ class _Actions:
         return known
 
     def _partitions(self, verb: str) -> None:
-        """From PARTITION on, to the end of the statement."""
+        """Read from PARTITION on, to the end of the statement."""
         reader, other = self._reader, None
         if verb == "EXCHANGE":
             reader.expect("PARTITION")
@@ -144,7 +144,7 @@ class _Actions:
             charset_option(reader, option)
             clauses.append(SetCharset(option, converts=True))
         elif reader.accept("ORDER", "BY"):
-            while not reader.ended:  # it may be followed by more columns, and by nothing else that is known
+            while not reader.ended:  # more columns may follow it, but nothing else that is known
                 reader.column_name()
                 reader.accept("ASC") or reader.accept("DESC")
                 if not reader.ended:

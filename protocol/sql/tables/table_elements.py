@@ -10,11 +10,14 @@ from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import (
     AddForeignKey,
     AddKey,
+    Attribute,
     ColumnDefinition,
     Element,
     ElementList,
     ForeignKeyDefinition,
     KeyDefinition,
+    KeyPart,
+    WrittenKey,
 )
 from protocol.sql.tables.server_dialect import UNKNOWN_RULE
 from protocol.sql.tables.source_table import ForeignKey, Key
@@ -24,7 +27,7 @@ Defined = ColumnDefinition | AddKey | AddForeignKey
 
 
 def read_list(reader: DdlReader, take: Callable[[Defined], None]) -> ElementList:
-    """Columns and keys in brackets. `take`: is called with each of those that are known.
+    """Read columns and keys in brackets. `take` is called with each of those that are known.
 
     Raises: UnsupportedSyntax for a list without an end.
     """
@@ -44,9 +47,9 @@ def read_list(reader: DdlReader, take: Callable[[Defined], None]) -> ElementList
 
 
 def read_element(reader: DdlReader, take: Callable[[Defined], None], *, is_column: bool = False) -> None:
-    """A column or a key. `is_column`: COLUMN is before it. Raises: UnsupportedSyntax for a key that is not known."""
+    """Read a column or a key. `is_column`: COLUMN is before it. Raises: UnsupportedSyntax for a key that is not known."""
     start = reader.start_of_next()
-    key = None if is_column else _key_element(reader)
+    key = None if is_column else key_element(reader)
     if key is None:
         names: list[str] = []
         reader.attempt(lambda: names.append(reader.column_name()))
@@ -58,7 +61,7 @@ def read_element(reader: DdlReader, take: Callable[[Defined], None], *, is_colum
 
 
 def read_column(reader: DdlReader, name: str, take: Callable[[Defined], None]) -> None:
-    """A column's definition after its name, and the foreign key that it makes, if its server takes it for one."""
+    """Read a column's definition after its name, and the foreign key that it makes, if its server takes it for one."""
     type_at = reader.start_of_next()
     column = column_definition(reader, name, alters=reader.alters)
     reader.written.elements.append(Element(type_at, reader.stop_of_last(), type_at))
@@ -71,20 +74,24 @@ def read_column(reader: DdlReader, name: str, take: Callable[[Defined], None]) -
 
 def read_key(reader: DdlReader, unique: bool, has_prefixes: bool = True) -> Key:
     """A key's columns, in brackets. `has_prefixes`: prefixes mean something in it."""
-    parts = reader.key_parts()
-    prefixes = tuple(prefix for _name, prefix in parts) if has_prefixes else None
-    return Key(tuple(name for name, _prefix in parts), unique, prefixes, False)
+    return _key_of(reader.key_parts(), unique, has_prefixes)
+
+
+def _key_of(parts: tuple[KeyPart, ...], unique: bool, has_prefixes: bool = True) -> Key:
+    prefixes = tuple(part.prefix for part in parts) if has_prefixes else None
+    return Key(tuple(part.name for part in parts), unique, prefixes, False)
 
 
 def index_type(reader: DdlReader) -> None:
-    """USING BTREE and the like, if it comes next."""
+    """Read USING BTREE and the like, if it comes next."""
     if reader.accept("USING") or reader.accept("TYPE"):
         reader.take()
 
 
 def key_options(reader: DdlReader) -> None:
-    """Options after a key's columns."""
+    """Read options after a key's columns."""
     while True:
+        word, start = reader.word(), reader.start_of_next()
         if reader.accept("USING") or reader.accept("TYPE"):
             reader.take()
         elif reader.accept("KEY_BLOCK_SIZE"):
@@ -96,68 +103,93 @@ def key_options(reader: DdlReader) -> None:
             reader.string()
         elif reader.accept("WITH", "PARSER"):
             reader.take()
-        elif not (
-            reader.accept("VISIBLE")
-            or reader.accept("INVISIBLE")
-            or reader.accept("IGNORED")
-            or reader.accept("NOT", "IGNORED")
-        ):
+        elif reader.accept("IGNORED"):
+            reader.attribute("IGNORED", start)
+        elif reader.accept("NOT", "IGNORED"):
+            reader.attribute("NOT IGNORED", start)
+        elif word in ("CLUSTERING", "M", "DISTANCE"):
+            reader.take()
+            reader.accept("=")
+            reader.take()
+            reader.attribute(word, start)
+        elif not (reader.accept("VISIBLE") or reader.accept("INVISIBLE")):
             return
 
 
-def _key_element(reader: DdlReader) -> AddKey | AddForeignKey | bool | None:
-    """A key; True: something else that is no column; None: a column comes."""
-    start, name = reader.at, ""
+def if_not_exists(reader: DdlReader) -> Attribute | None:
+    """IF NOT EXISTS, if it comes next."""
+    start, value = reader.start_of_next(), reader.peek(2).start
+    if not reader.accept("IF", "NOT", "EXISTS"):
+        return None
+    return Attribute("IF NOT EXISTS", start, value, reader.stop_of_last())
+
+
+def key_element(reader: DdlReader) -> AddKey | AddForeignKey | bool | None:
+    """A key; True: something else that is no column; None: a column comes. Raises: UnsupportedSyntax."""
+    if reader.kind is not TokenKind.WORD:
+        return None
+    start, at, name, named, exists = reader.start_of_next(), reader.at, "", -1, None
     if reader.word() == "CONSTRAINT":
         reader.take()
+        exists = if_not_exists(reader)
         if reader.word() not in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
-            name = reader.name()
-    word = reader.word()
+            named, name = reader.start_of_next(), reader.name()
+    word, following = reader.word(), reader.word(1)
+    keys = reader.written.keys
     if word == "CHECK":
-        reader.at = start
+        reader.at = at
         reader.check_clause(of_column=False)
+        keys.append(WrittenKey(word, name, named, exists=exists))
         return True
-    if word == "PRIMARY":
-        reader.take()
-        reader.expect("KEY")
-        index_type(reader)
-        if reader.word() != "(":
-            reader.name()  # servers take a name and forget it
-            index_type(reader)
-        key = read_key(reader, True)
-        key_options(reader)
-        return AddKey(KeyDefinition("PRIMARY", key))
     if word == "FOREIGN":
-        return _foreign_key(reader, name)
-    if word in ("UNIQUE", "FULLTEXT", "SPATIAL") or word in KEY_WORDS:
-        unique = word == "UNIQUE"
+        return _foreign_key(reader, name, named, exists)
+    if word == "PERIOD" and following == "FOR":
         reader.take()
-        if word not in KEY_WORDS:
+        reader.take()
+        keys.append(WrittenKey(word, reader.name(), named))
+        reader.skip_brackets()
+        reader.note_read(start, "a period", word, "FOR", keys[-1].name.upper())
+        return True
+    is_vector = word == "VECTOR" and (following in KEY_WORDS or following == "(")
+    if word in ("PRIMARY", "UNIQUE", "FULLTEXT", "SPATIAL") or word in KEY_WORDS or is_vector:
+        reader.take()
+        if word == "PRIMARY":
+            reader.expect("KEY")
+        elif word not in KEY_WORDS:
             reader.accept("KEY") or reader.accept("INDEX")
-        exists = reader.accept("IF", "NOT", "EXISTS")
+        exists = if_not_exists(reader) or exists
         index_type(reader)
         if reader.word() != "(":
-            name = reader.name()
+            named, name = reader.start_of_next(), reader.name()
             index_type(reader)
-        key = read_key(reader, unique, word not in ("FULLTEXT", "SPATIAL"))
+        if word == "PRIMARY":
+            name = "PRIMARY"  # servers take a name and forget it
+        parts = reader.key_parts()
+        kind = "" if word in KEY_WORDS else word
+        keys.append(WrittenKey(kind, name, named, parts, reader.stop_of_last() - 1, exists))
         key_options(reader)
-        return AddKey(KeyDefinition(name, key), exists)
-    if word == "PERIOD" and reader.word(1) == "FOR":
-        raise UnsupportedSyntax("a period")
+        if is_vector:
+            reader.note_read(start, "a vector key", word, "KEY", "INDEX")
+            return True
+        key = _key_of(parts, word in ("PRIMARY", "UNIQUE"), word not in ("FULLTEXT", "SPATIAL"))
+        return AddKey(KeyDefinition(name, key), exists is not None)
     if name:
         raise UnsupportedSyntax("a constraint of another kind")
     return None
 
 
-def _foreign_key(reader: DdlReader, name: str) -> AddForeignKey:
-    start = reader.at
+def _foreign_key(reader: DdlReader, name: str, named: int, exists: Attribute | None) -> AddForeignKey:
+    start = reader.start_of_next()
     reader.expect("FOREIGN", "KEY")
-    if reader.accept("IF", "NOT", "EXISTS"):
-        reader.note(start, "a foreign key that may be there")
+    exists = if_not_exists(reader) or exists
+    if exists is not None:
+        reader.note_read(start, "a foreign key that may be there")
     index = reader.name() if reader.word() != "(" else ""
     columns: list[str] = []
     reader.attempt(lambda: columns.extend(reader.key_columns()))
     key = replace(reader.references(name, of_column=False), columns=tuple(columns))
+    said = reader.written.foreign_keys[-1].references
+    reader.written.keys.append(WrittenKey("FOREIGN", name or index, named, exists=exists, references=said))
     called = name or (index if reader.dialect.foreign_keys_are_called_as_their_indexes else "")
     return _add_foreign_key(called, name or index, key)
 

@@ -26,7 +26,7 @@ _ENGINES: Final = (TokenKind.WORD, TokenKind.NAME, TokenKind.STRING)
 
 
 def database_options(reader: DdlReader) -> CharsetOption:
-    """The options of CREATE DATABASE and ALTER DATABASE. Raises: UnsupportedSyntax."""
+    """Read the options of CREATE DATABASE and ALTER DATABASE. Raises: UnsupportedSyntax."""
     option = CharsetOption()
     while not reader.ended:
         if charset_option(reader, option):
@@ -43,16 +43,18 @@ def database_options(reader: DdlReader) -> CharsetOption:
 
 
 def charset_option(reader: DdlReader, option: CharsetOption) -> bool:
-    """[DEFAULT] CHARACTER SET or COLLATE; False: it is something else. Raises: UnsupportedSyntax."""
+    """Read [DEFAULT] CHARACTER SET or COLLATE; False: it is something else. Raises: UnsupportedSyntax."""
     ahead = 1 if reader.word() == "DEFAULT" else 0
     word = reader.word(ahead)
     if word not in ("CHARACTER", "CHARSET", "COLLATE") and not (word == "CHAR" and reader.word(ahead + 1) == "SET"):
         return False
+    start = reader.start_of_next()
     for _ in range(ahead + 1):
         reader.take()
     if word in ("CHARACTER", "CHAR"):
         reader.expect("SET")
     reader.accept("=")
+    value = reader.peek()
     if reader.accept("DEFAULT"):
         option.charset, option.default, option.collation, option.collated = None, True, "", False
     elif word == "COLLATE":
@@ -65,6 +67,7 @@ def charset_option(reader: DdlReader, option: CharsetOption) -> bool:
             option.collation = f"{option.charset}_{collation}" if option.charset and collation != "default" else ""
     else:
         _set_charset(reader, option, reader.charset())
+    _written(reader, "COLLATE" if word == "COLLATE" else "CHARACTER SET", start, value.start, value.text)
     return True
 
 
@@ -79,7 +82,7 @@ def _set_charset(reader: DdlReader, option: CharsetOption, charset: str) -> None
 
 
 def engine_option(reader: DdlReader) -> str | None:
-    """ENGINE [=] name, or TYPE; None: it is something else. Raises: UnsupportedSyntax."""
+    """Read ENGINE [=] name, or TYPE; None: it is something else. Raises: UnsupportedSyntax."""
     word, start = reader.word(), reader.start_of_next()
     if word not in ("ENGINE", "TYPE"):
         return None
@@ -89,7 +92,7 @@ def engine_option(reader: DdlReader) -> str | None:
 
 
 def plain_option(reader: DdlReader) -> bool:
-    """An option that is about no columns; False: it is something else. Raises: UnsupportedSyntax."""
+    """Read an option that does not concern columns; False: it is something else. Raises: UnsupportedSyntax."""
     word, start = reader.word(), reader.start_of_next()
     if word in _OPTIONS:
         reader.take()
@@ -116,7 +119,18 @@ def plain_option(reader: DdlReader) -> bool:
         return True
     if word == "STORAGE" and reader.word(1) in ("DISK", "MEMORY"):
         reader.take()
+        _written(reader, word, start, reader.start_of_next(), reader.take().upper)
+        return True
+    if reader.accept("WITH", "SYSTEM", "VERSIONING"):
+        _written(reader, "WITH SYSTEM VERSIONING", start, start, "")
+        reader.note_read(start, "system versioning", "WITH", "SYSTEM", "VERSIONING")
+        return True
+    if word == "SEQUENCE":
         reader.take()
+        reader.accept("=")
+        value = reader.take()
+        _written(reader, word, start, value.start, value.upper)
+        reader.note_read(start, "SEQUENCE in place of an option", word)
         return True
     if reader.accept("START", "TRANSACTION"):
         _written(reader, "START TRANSACTION", start, start, "")
@@ -125,14 +139,14 @@ def plain_option(reader: DdlReader) -> bool:
 
 
 def option_follows(reader: DdlReader) -> bool:
-    """True where another option of the table follows: these may be side by side without a comma."""
+    """Return True if another option of the table follows: these may be side by side without a comma."""
     return reader.word() in _OPTIONS | _OTHERS and not reader.ended
 
 
 def partitions(reader: DdlReader, *, before_query: bool) -> None:
-    """The rest of a statement that is about partitions, with the engines in it; `before_query`: up to a query. Raises:
-    UnsupportedSyntax for a
-    bracket without an end."""
+    """Read the partitions at the end of a statement, with the engines in it; `before_query`: up to a query. Raises: UnsupportedSyntax
+    for a bracket without an end.
+    """
     depth, before = 0, ""
     while not reader.ended:
         word, start = reader.word(), reader.start_of_next()
@@ -146,17 +160,31 @@ def partitions(reader: DdlReader, *, before_query: bool) -> None:
             if reader.kind not in _ENGINES:
                 raise UnsupportedSyntax(f"the engine {reader.text()}")
             _written(reader, word, start, reader.start_of_next(), reader.name_or_string(), of_partition=True)
+        elif word in ("DATA", "INDEX") and reader.accept("DIRECTORY"):
+            _partition_option(reader, f"{word} DIRECTORY", start)
+        elif word in ("TABLESPACE", "NODEGROUP") and reader.word(-2) != "." and not reader.ended:
+            _partition_option(reader, word, start)
+        elif word == "SYSTEM_TIME" or (word == "DEFAULT" and reader.word(-3) == "PARTITION"):
+            _written(reader, word, start, start, "", of_partition=True)
     if depth:
         raise UnsupportedSyntax("a statement that ends early")
 
 
+def _partition_option(reader: DdlReader, name: str, start: int) -> None:
+    reader.accept("=")
+    value = reader.take()
+    _written(reader, name, start, value.start, value.text, of_partition=True)
+
+
 def begins_query(reader: DdlReader) -> bool:
-    """True where SELECT or another query follows, in brackets too."""
+    """Return True if SELECT or another query follows, in brackets too."""
     word, within = reader.word(), reader.word(1)
+    if word == "WITH" and within == "SYSTEM" and reader.word(2) == "VERSIONING":
+        return False
     return word in QUERIES or (word == "(" and (within in QUERIES or within == "("))
 
 
 def _written(reader: DdlReader, name: str, start: int, value: int, text: str, *, of_partition: bool = False) -> str:
-    """Notes an option that ends before the next word."""
+    """Note an option that ends before the next word."""
     reader.written.options.append(TableOption(name, start, value, reader.stop_of_last(), text, of_partition))
     return text

@@ -1,1 +1,1 @@
-"""How the text of a statement is read: tokens, shapes, expressions, LIKE and WHERE."""
+"""The readers of a statement's text: tokens, shapes, expressions, LIKE and WHERE."""

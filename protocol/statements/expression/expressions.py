@@ -19,11 +19,11 @@ _MAX_ITEMS: Final = 64
 _MAX_DIGITS: Final = 20
 _MAX_DIGITS_OF_A_LENGTH: Final = 6
 _MAX_DECIMALS: Final = 30
-# What a character is when it is cut into tokens, a token when it is made, and each time that it is looked at.
+# The steps for cutting a character into tokens, for making a token, and for each time that it is read.
 _STEPS_A_CHARACTER: Final = 3
 _STEPS_A_TOKEN: Final = 70
 _STEPS_A_LOOK: Final = 25
-# What servers take off both ends of a statement.
+# The characters that servers strip from both ends of a statement.
 _NOTHING: Final = "; \t\r\n\f\v\0"
 
 _COMPARISONS: Final[dict[str, Callable[[int], bool]]] = {
@@ -38,14 +38,15 @@ _COMPARISONS: Final[dict[str, Callable[[int], bool]]] = {
 
 
 class Statement:
-    """A statement while it is answered; of comments alone it has no tokens. Raises: StatementRefused when it cannot be cut into
-    tokens, or is empty."""
+    """A statement while it is answered; one of comments alone has no tokens. Raises: StatementRefused when it cannot be cut into
+    tokens, or is empty.
+    """
 
     def __init__(self, text: str, session: StatementSession, now_s: float) -> None:
         self.text = text
         self.session = session
         self.now_s = now_s
-        if len(text) <= MAX_CHARACTERS:  # longer ones are not looked at
+        if len(text) <= MAX_CHARACTERS:  # longer ones are not read
             session.effort.spend(_STEPS_A_CHARACTER * len(text))
         self.tokens = tokenize(text, session.facts)
         session.effort.spend(_STEPS_A_TOKEN * len(self.tokens))
@@ -53,20 +54,20 @@ class Statement:
             raise empty_query()
 
     def source(self, tokens: Sequence[Token]) -> str:
-        """The statement's own spelling of these tokens."""
+        """Return the statement's own spelling of these tokens."""
         return self.text[tokens[0].start : tokens[-1].stop] if tokens else ""
 
     def refuse(self, tokens: Sequence[Token]) -> StatementRefused:
-        """The error for a statement that is not understood from these tokens on; without any, at its end."""
+        """Return the error for a statement that is not understood from these tokens on; without tokens, at its end."""
         return not_understood(self.text, tokens[0].start if tokens else len(self.text))
 
     def refuse_after(self, token: Token) -> StatementRefused:
-        """The error for a statement in which something else should follow this token."""
+        """Return the error for a statement in which something else should follow this token."""
         following = [other for other in self.tokens if other.start >= token.stop]
         return self.refuse(following)
 
     def evaluate(self, tokens: Sequence[Token], depth: int = 0) -> Typed:
-        """The value of an expression: constants, variables, functions of such, and comparisons of two of them."""
+        """Return the value of an expression: constants, variables, functions of these, and comparisons of two of them."""
         if not tokens or depth > _MAX_DEPTH:
             raise self.refuse(tokens)
         self.session.effort.spend(_STEPS_A_LOOK * len(tokens))
@@ -118,8 +119,9 @@ class Statement:
         raise self.refuse((token,))
 
     def _number(self, token: Token, sign: str = "") -> Typed:
-        """A number as it is written; hexadecimal ones that are no integer stay as they are. Raises: StatementRefused for
-        one with more decimals than a server's numbers have."""
+        """Return a number as it is written; hexadecimal ones that are not integers stay as they are. Raises: StatementRefused for one
+        with more decimals than a server's numbers have.
+        """
         spelled = sign + token.text
         value = number(spelled)
         if isinstance(value, int):
@@ -152,13 +154,13 @@ class Statement:
         return function.answer(FunctionCall(self.session, self.now_s, arguments))
 
     def _spend_on(self, arguments: Sequence[Typed]) -> None:
-        """Counts the work on texts that are looked at, and perhaps copied."""
+        """Count the work on texts that are read, and perhaps copied."""
         self.session.effort.spend_on_text(
             sum(len(argument.value) for argument in arguments if isinstance(argument.value, str))
         )
 
     def _cast(self, name: Token, inner: Sequence[Token], depth: int) -> Typed:
-        """CAST(... AS CHAR[(n)]), as SQLAlchemy asks on connect; of other types it is refused."""
+        """Evaluate CAST(... AS CHAR[(n)]), which SQLAlchemy sends on connect; other types are refused."""
         at = next((index for index, token in enumerate(inner) if token.is_word("AS")), 0)
         kind = inner[at + 1 :]
         if not at or not kind or not kind[0].is_word("CHAR", "NCHAR"):
@@ -172,7 +174,7 @@ class Statement:
         return values.text(text[:length], characters=length)
 
     def _comparisons(self, tokens: Sequence[Token]) -> list[tuple[int, str, int]]:
-        """The last comparison outside of parentheses: where, which, and how many tokens it takes. At most one."""
+        """Return the last comparison outside of parentheses, if any: its index, its operator, and how many tokens that takes."""
         depth = 0
         found: list[tuple[int, str, int]] = []
         for index, token in enumerate(tokens):
@@ -189,7 +191,7 @@ class Statement:
         return found[-1:]
 
     def split(self, tokens: Sequence[Token]) -> list[Sequence[Token]]:
-        """The parts between the commas that are in no parentheses. Raises: StatementRefused beyond 64 of them."""
+        """Return the parts between the commas outside of parentheses. Raises: StatementRefused beyond 64 of them."""
         parts: list[Sequence[Token]] = []
         depth = 0
         start = 0
@@ -208,7 +210,7 @@ class Statement:
 
 
 def _closing(tokens: Sequence[Token], opening: int) -> int:
-    """The index of the parenthesis that closes the one at `opening`; 0 when none does."""
+    """Return the index of the parenthesis that closes the one at `opening`; 0 when none does."""
     depth = 0
     for index in range(opening, len(tokens)):
         depth += tokens[index].is_symbol("(") - tokens[index].is_symbol(")")
@@ -218,7 +220,7 @@ def _closing(tokens: Sequence[Token], opening: int) -> int:
 
 
 def _compare(operator: str, left: Typed, right: Typed) -> bool | None:
-    """As numbers if one of the two is one, as text in any case if not."""
+    """Compare as numbers if one of the two is a number, otherwise as text in any case."""
     if left.is_null or right.is_null:
         return None
     if left.is_number or right.is_number:
@@ -231,9 +233,9 @@ def _compare(operator: str, left: Typed, right: Typed) -> bool | None:
 
 
 def number(text: str) -> Value:
-    """The value of a number; its text where that is no integer."""
+    """Return the value of a number; its text if it is not an integer."""
     digits = text.removeprefix("-")
     if digits[:2] in ("0x", "0X"):
         return int(text, 16) if len(text) <= 18 else text
-    # Longer ones are no number that anything here needs, and int() would work on them for long.
+    # Longer ones are not numbers that anything here needs, and int() would work on them for long.
     return int(text) if digits.isdecimal() and len(digits) <= _MAX_DIGITS else text

@@ -24,7 +24,7 @@ _TIME_FORMATS: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """Who calls, when (seconds since 1970), with what."""
+    """A call: its session, its time (seconds since 1970) and its arguments."""
 
     session: StatementSession
     now_s: float
@@ -37,7 +37,7 @@ class FunctionCall:
 
 
 def unix_time(literal: str, zone: timezone = UTC) -> float | None:
-    """Seconds since 1970 of a date, with or without a time, in that zone; None for what is none."""
+    """Return the seconds since 1970 of a date, with or without a time, in that zone; None for anything else."""
     literal = literal[: _LONGEST_TIME + 1].strip()
     if len(literal) > _LONGEST_TIME:
         return None
@@ -50,7 +50,7 @@ def unix_time(literal: str, zone: timezone = UTC) -> float | None:
 
 
 def as_text(value: Value) -> str:
-    """A value inside of a text."""
+    """Return a value as part of a text."""
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
@@ -118,7 +118,7 @@ def _unix_timestamp(call: FunctionCall) -> Typed:
 
 
 def _decimals_of_a_moment(call: FunctionCall) -> int:
-    """Of the first argument, where that is a date with a time."""
+    """Return the decimals of the first argument if it is a date with a time."""
     column = call.arguments[0].column if call.arguments else None
     return column.decimals or 0 if column and column.kind in (ColumnType.DATETIME, ColumnType.TIMESTAMP) else 0
 
@@ -159,7 +159,7 @@ def _concat(call: FunctionCall) -> Typed:
     parts = call.arguments
     characters = sum(part.column.length for part in parts)
     never_null = all(part.column.flags & ColumnFlag.NOT_NULL for part in parts) and not call.session.facts.is_mysql_8
-    # Of what a client has set, one statement could make many megabytes.
+    # Variables of a client could make a statement of many megabytes.
     if any(part.is_null for part in parts) or sum(len(as_text(part.value)) for part in parts) > _LONGEST_TEXT:
         return values.text(None, characters=characters)
     joined = "".join(as_text(part.value) for part in parts)
@@ -211,7 +211,7 @@ def _uuid(call: FunctionCall) -> Typed:
 
 
 def _gtid_sets(call: FunctionCall) -> tuple[GtidSet, GtidSet] | None:
-    """The two sets; None if one of them is NULL. Raises: StatementRefused (1772)."""
+    """Return the two sets; None if one of them is NULL. Raises: StatementRefused (1772)."""
     if any(argument.is_null for argument in call.arguments):
         return None
     sets = []
@@ -240,7 +240,7 @@ def _gtid_subtract(call: FunctionCall) -> Typed:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Fewest and most arguments, and the answer. `of_mariadb`, `of_mysql`: the other flavour does not have it."""
+    """A function: its fewest and most arguments, and its answer. `of_mariadb`, `of_mysql`: only this flavour has it."""
 
     fewest: int
     most: int
@@ -249,7 +249,7 @@ class Function:
     of_mysql: bool = False
 
 
-# The source's clock is not asked for each replica: UNIX_TIMESTAMP is ours.
+# The source's clock is not asked for each replica: UNIX_TIMESTAMP is the relay's.
 # fmt: off
 FUNCTIONS: Final[dict[str, Function]] = {
     "BINLOG_GTID_POS":   Function(2, 2, _binlog_gtid_pos, of_mariadb=True),

@@ -9,17 +9,17 @@ _CHARACTERS_A_STEP: Final = 16
 
 
 def matches_like(text: str, pattern: str) -> bool:
-    """SQL's LIKE, in any case: `%` any characters, `_` one character, a backslash takes their meaning away."""
+    """Match SQL's LIKE in any case: `%` is any characters, `_` one character, and a backslash escapes them."""
     return _of(pattern[:_MAX_PATTERN_CHARACTERS]).fullmatch(_lower(text)) is not None
 
 
 def like_steps(text: str, pattern: str) -> int:
-    """How much work `matches_like` is at most, a new pattern aside, in steps of `Effort`."""
+    """Return the most work of `matches_like`, except for a new pattern, in steps of `Effort`."""
     return 10 + len(text) * min(len(pattern), _MAX_PATTERN_CHARACTERS) // _CHARACTERS_A_STEP
 
 
 def _lower(text: str) -> str:
-    """In lower case, where each character stays one."""
+    """Return the text in lower case, in which each character stays one character."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else "".join(map(_one_lower, text))
 
@@ -31,7 +31,7 @@ def _one_lower(character: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _of(pattern: str) -> re.Pattern[str]:
-    """What stands between two `%` is taken where it comes first, and never looked for again: no backtracking, whatever the pattern."""
+    """Compile the pattern; text between two `%` is matched at its first occurrence and never searched again, so nothing backtracks."""
     parts: list[list[str]] = [[]]
     characters = iter(_lower(pattern))
     for character in characters:

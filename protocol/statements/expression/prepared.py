@@ -1,7 +1,7 @@
 """Prepared statements: a text with question marks, and later values for them, which are written into the text.
 
-Nothing is looked at before the values are there, so what is wrong with a statement is told when it is executed, and its columns
-too: clients take both from there. Source: MySQL 9.x reference, "COM_STMT_PREPARE", "COM_STMT_EXECUTE".
+Nothing is read before the values are there, so a statement's errors and columns are reported when it is executed: clients take both
+from there. Source: MySQL 9.x reference, "COM_STMT_PREPARE", "COM_STMT_EXECUTE".
 """
 
 import math
@@ -19,9 +19,9 @@ from protocol.statements.session.facts import SourceFacts
 from protocol.wire import Cursor
 
 MOST_STATEMENTS: Final = 64
-"""Of one connection. A text has at most 64 KiB."""
+"""The most statements of one connection. A text has at most 64 KiB."""
 _PLACE_BYTES: Final = 104
-"""What a question mark takes: its place in the text, and the type of its last value."""
+"""The memory of a question mark: its place in the text, and the type of its last value."""
 _MOST_LITERAL_CHARACTERS: Final = 65536
 _UNSIGNED: Final = 0x80
 _PARAMETER: Final = AnswerColumn("?", length=21845)
@@ -35,7 +35,7 @@ _MOMENTS: Final = (codes.FIELD_TIMESTAMP, codes.FIELD_DATE, codes.FIELD_DATETIME
 
 @dataclass(slots=True)
 class _Prepared:
-    """`places`: of the question marks in the text. `types`: of the values that came last: type and flag."""
+    """A statement. `places` are those of its question marks; `types` are type and flag of the values that came last."""
 
     text: str
     places: tuple[int, ...]
@@ -44,21 +44,21 @@ class _Prepared:
 
     @property
     def held_bytes(self) -> int:
-        """What it takes in memory."""
+        """The bytes that it takes in memory."""
         return self.text.__sizeof__() + len(self.places) * _PLACE_BYTES
 
 
 class PreparedStatements:
-    """Those of one connection."""
+    """The prepared statements of one connection."""
 
     def __init__(self) -> None:
         self._statements: dict[int, _Prepared] = {}
         self._last_id = 0
         self.held_bytes = 0
-        """What they take in memory."""
+        """The bytes that they take in memory."""
 
     def prepare(self, text: str, facts: SourceFacts, encoding: TextEncoding, status: int) -> list[bytes]:
-        """Keeps a statement: the payloads of the answer. Raises: StatementRefused (1064, 1461)."""
+        """Keep a statement, and return the payloads of the answer. Raises: StatementRefused (1064, 1461)."""
         if len(self._statements) >= MOST_STATEMENTS:
             raise StatementRefused(
                 ErrorCode.ER_MAX_PREPARED_STMT_COUNT_REACHED,
@@ -76,7 +76,7 @@ class PreparedStatements:
         return payloads
 
     def execute(self, body: bytes, encoding: TextEncoding) -> str:
-        """The text of COM_STMT_EXECUTE's statement with its values. Raises: StatementRefused (1243, 1295, 1210)."""
+        """Return the text of COM_STMT_EXECUTE's statement with its values. Raises: StatementRefused (1243, 1295, 1210)."""
         statement = self._statement(body, "COM_STMT_EXECUTE")
         check_size(body)
         if statement.has_long_data:
@@ -94,29 +94,29 @@ class PreparedStatements:
         parts: list[str] = []
         begin = 0
         for place, value in zip(statement.places, values, strict=True):
-            # Between spaces: a minus would be one with what stands before it.
+            # The spaces keep a minus apart from an operator before it.
             parts += [statement.text[begin:place], " ", value, " "]
             begin = place + 1
         return "".join((*parts, statement.text[begin:]))
 
     def reset(self, body: bytes) -> None:
-        """COM_STMT_RESET: forgets long values. Raises: StatementRefused (1243)."""
+        """Answer COM_STMT_RESET by forgetting long values. Raises: StatementRefused (1243)."""
         self._statement(body, "COM_STMT_RESET").has_long_data = False
 
     def take_long_data(self, body: bytes) -> None:
-        """COM_STMT_SEND_LONG_DATA: has no answer, so what is wrong is told when the statement is executed."""
+        """Take COM_STMT_SEND_LONG_DATA, which has no answer: errors are reported when the statement is executed."""
         statement = self._statements.get(int.from_bytes(body[:4], "little"))
         if statement is not None:
             statement.has_long_data = True
 
     def close(self, body: bytes) -> None:
-        """COM_STMT_CLOSE; of a statement that was never prepared nothing is said."""
+        """Carry out COM_STMT_CLOSE; a statement that was never prepared is ignored."""
         statement = self._statements.pop(int.from_bytes(body[:4], "little"), None)
         if statement is not None:
             self.held_bytes -= statement.held_bytes
 
     def forget(self) -> None:
-        """The connection begins anew."""
+        """Forget all statements: the connection is reset."""
         self._statements.clear()
         self.held_bytes = 0
 
@@ -130,8 +130,9 @@ class PreparedStatements:
 
 
 def _values(statement: _Prepared, body: bytes, encoding: TextEncoding) -> list[str]:
-    """Layout: statement u32 | cursor flags u8 | iterations u32 | NULL bits | whether types follow u8 | types u16 each | values.
+    """Return the values of an execution as texts.
 
+    Layout: statement u32 | cursor flags u8 | iterations u32 | NULL bits | whether types follow u8 | types u16 each | values.
     Raises: Malformed.
     """
     count = len(statement.places)
@@ -152,7 +153,7 @@ def _values(statement: _Prepared, body: bytes, encoding: TextEncoding) -> list[s
 
 
 def _literal(cursor: Cursor, kind: int, is_unsigned: bool, encoding: TextEncoding) -> str:
-    """A value as it is written in a statement."""
+    """Return a value as it is written in a statement."""
     if kind in _INTEGERS:
         code = _INTEGERS[kind].upper() if is_unsigned else _INTEGERS[kind]
         layout = "<" + code
@@ -161,7 +162,7 @@ def _literal(cursor: Cursor, kind: int, is_unsigned: bool, encoding: TextEncodin
         value = struct.unpack(_REALS[kind], cursor.take(struct.calcsize(_REALS[kind])))[0]
         if not math.isfinite(value):
             raise Malformed("a number that is none")
-        # Clients of languages with one kind of number send all of them so.
+        # Clients of languages with one kind of number send all numbers like this.
         return str(int(value)) if value.is_integer() and abs(value) < 1 << 53 else repr(value)
     if kind in _MOMENTS or kind == codes.FIELD_TIME:
         return f"'{_time(cursor) if kind == codes.FIELD_TIME else _moment(cursor)}'"

@@ -1,6 +1,6 @@
-"""REGEXP, in time that grows with the length of text and pattern only, whatever the pattern; and counted, as both are a client's.
+"""REGEXP in time that is linear in the length of text and pattern, for any pattern; and counted, as both are a client's.
 
-Understood: characters, `.`, `[...]` with ranges and classes such as `[:alpha:]`, `^`, `$`, `|`, parentheses, `*`, `+`, `?`, a
+It understands characters, `.`, `[...]` with ranges and classes such as `[:alpha:]`, `^`, `$`, `|`, parentheses, `*`, `+`, `?`, and a
 backslash before any of them. Case does not matter. Counts in braces and references back are refused.
 """
 
@@ -27,22 +27,22 @@ _SHORT: Final[dict[str, Callable[[str], bool]]] = {
     "s": str.isspace,
     "w": lambda one: one.isalnum() or one == "_",
 }
-# Of what a search has found out, so much is kept: a hostile pattern has a new set of states for each character.
+# The limit of what a search remembers: a hostile pattern has a new set of states for each character.
 _MOST_KNOWN: Final = 128
 _MOST_WAYS: Final = 4096
 _STEPS_A_STATE: Final = 6
 Accepts = Callable[[str], bool]
 Spend = Callable[[int], object]
-"""Is told steps of work (a tenth of a microsecond each) before they are done, and may raise."""
+"""The function is called with steps of work (a tenth of a microsecond each) before they are done, and may raise."""
 
 
 class RegexpRefused(RelayError):
-    """A pattern that is none, or is not understood here."""
+    """A pattern is malformed, or is not understood here."""
 
 
 @dataclass(slots=True)
 class _State:
-    """Of the automaton: a character that is accepted (`accepts`), an end of the text (`at`: ^ or $), or a fork."""
+    """A state of the automaton: a character that is accepted (`accepts`), an end of the text (`at`: ^ or $), or a fork."""
 
     accepts: Accepts | None = None
     at: str = ""
@@ -65,7 +65,7 @@ class Regexp:
 
     @classmethod
     def of(cls, pattern: str) -> "Regexp":
-        """The same for the same pattern. Raises: RegexpRefused."""
+        """Return one object for the same pattern. Raises: RegexpRefused."""
         return _of(pattern)
 
     def _add(self, state: _State) -> int:
@@ -73,14 +73,15 @@ class Regexp:
         return len(self._states) - 1
 
     def is_in(self, text: str) -> bool:
-        """As `RegexpSearch.is_in`, of one text, uncounted."""
+        """Search one text like `RegexpSearch.is_in`, without counting."""
         return RegexpSearch(self, lambda steps: None).is_in(text)
 
 
 @dataclass(slots=True, eq=False)
 class _Reached:
-    """The states that are reached between two characters. `found`: a part of the text that ends here fits. `following`: by the next
-    character."""
+    """The states that are reached between two characters. `found`: a part of the text that ends here fits. `following` contains what
+    is reached by the next character.
+    """
 
     states: frozenset[int]
     found: bool
@@ -89,7 +90,7 @@ class _Reached:
 
 
 class RegexpSearch:
-    """Looks for one pattern in texts, one after the other, and remembers which states lead where."""
+    """A search for one pattern in several texts, which remembers which states lead where."""
 
     def __init__(self, regexp: Regexp, spend: Spend) -> None:
         self._states, self._start, self._end = regexp._states, regexp._start, regexp._end
@@ -98,7 +99,7 @@ class RegexpSearch:
         self._ways = 0
 
     def is_in(self, text: str) -> bool:
-        """Whether some part of the text fits; of a text of more than 4,096 characters its beginning is looked at."""
+        """Return whether some part of the text fits; only the first 4,096 characters of a text are read."""
         text = text[:_MOST_TEXT].lower()
         self._spend(len(text) + 2)
         if not text:
@@ -114,7 +115,7 @@ class RegexpSearch:
         return reached.found or reached.found_at_end
 
     def _follow(self, reached: _Reached, character: str) -> _Reached:
-        """What is reached behind one more character."""
+        """Return what is reached after one more character."""
         self._spend(_STEPS_A_STATE * len(reached.states) + 10)
         found: set[int] = set()
         for number in reached.states:
@@ -137,7 +138,7 @@ class RegexpSearch:
         return made
 
     def _spread(self, reached: set[int], *, at_begin: bool = False, at_end: bool = False) -> set[int]:
-        """With all that is reached without another character."""
+        """Return these states and all that are reached without another character."""
         seen: set[int] = set()
         left = list(reached)
         while left:
@@ -160,7 +161,7 @@ def _of(pattern: str) -> Regexp:
 
 
 class _Reader:
-    """Makes states of a pattern, from its end to its beginning: each part is told where it goes on."""
+    """Makes states of a pattern, from its end to its beginning: each part gets the state that follows it."""
 
     def __init__(self, pattern: str, states: list[_State]) -> None:
         self.left = pattern
@@ -171,7 +172,7 @@ class _Reader:
         return len(self._states) - 1
 
     def alternatives(self, then: int, depth: int) -> int:
-        """`a|b|c`: where they begin. then: where they go on."""
+        """Read `a|b|c`, which continues at state `then`, and return its first state."""
         if depth > _MOST_DEPTH:
             raise RegexpRefused("too many parentheses")
         begins = [self._sequence(then, depth)]
@@ -181,7 +182,7 @@ class _Reader:
         return begins[0] if len(begins) == 1 else self._add(_State(ways=tuple(begins)))
 
     def _sequence(self, then: int, depth: int) -> int:
-        # Each piece goes on at a joint that is told later where the next one begins.
+        # Each piece continues at a joint that later gets the beginning of the next one.
         begin = joint = self._add(_State())
         while self.left and self.left[0] not in "|)":
             following = self._add(_State())
@@ -193,7 +194,7 @@ class _Reader:
     def _repeated(self, then: int, depth: int) -> int:
         fork = self._add(_State())
         begin = self._single(fork, depth)
-        # The fork stands behind the piece: on, or back to it.
+        # The fork follows the piece and leads on, or back to it.
         self._states[fork].ways = (then,)
         optional = False
         while self.left and self.left[0] in "*+?":

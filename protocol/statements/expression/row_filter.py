@@ -1,4 +1,4 @@
-"""Which rows of a SHOW statement are wanted: a value, and the search by it, whose work is counted."""
+"""The filter for rows of a SHOW statement: a value, and the search by it, whose work is counted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,10 @@ from protocol.statements.session.effort import Effort
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`column`: its index. `texts`: one pattern, or the values, in lower case, of which it is one in any case."""
+    """A condition on the column with index `column`.
+
+    `texts` is one pattern, or the values in lower case, one of which must be equal in any case.
+    """
 
     column: int
     kind: Literal["like", "regexp", "among"]
@@ -27,12 +30,12 @@ class RowFilter:
     alternatives: tuple[tuple[Condition, ...], ...] = ((),)
 
     def search(self, effort: Effort) -> "RowSearch":
-        """Finds them. `effort`: of the statement."""
+        """Return a search for these rows, which counts its work in the statement's `effort`."""
         return RowSearch(self, effort)
 
 
 class RowSearch:
-    """Chooses rows, one after the other. What it raises when they are too much work: see `Effort`."""
+    """Chooses rows, one after the other. It raises the errors of `Effort` if they are too much work."""
 
     def __init__(self, wanted: RowFilter, effort: Effort) -> None:
         self._alternatives = wanted.alternatives
@@ -40,21 +43,21 @@ class RowSearch:
         self._regexps: dict[str, RegexpSearch] = {}
 
     def accepts(self, row: Sequence[Value]) -> bool:
-        """Whether this row is shown."""
+        """Return whether this row is shown."""
         return any(
             all(self._holds(condition, row[condition.column]) for condition in conditions)
             for conditions in self._alternatives
         )
 
     def may_accept(self, column: int, value: Value) -> bool:
-        """Whether a row with this value there may be shown, whatever its others are."""
+        """Return whether a row with this value in that column may be shown, for any values in the others."""
         return any(
             all(self._holds(condition, value) for condition in conditions if condition.column == column)
             for conditions in self._alternatives
         )
 
     def _holds(self, condition: Condition, value: Value) -> bool:
-        """Whether this value of its column fulfils it; NULL fulfils nothing."""
+        """Return whether this value of its column fulfils the condition; NULL fulfils none."""
         if value is None:
             return False
         text, pattern = str(value), condition.texts[0]

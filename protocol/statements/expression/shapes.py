@@ -1,7 +1,7 @@
 """A small language for the shapes of statements.
 
-WORDS are keywords, A|B is one of them, [A|B] may be left out; {string} {name} {number} are one token, {rest} is everything
-that follows (at least one token), {tail} the same or nothing. Braces and A|B are captured.
+WORDS are keywords, A|B is one of them, [A|B] may be left out; {string} {name} {number} are one token, {rest} is everything that
+follows (at least one token), {tail} the same or nothing. Braces and A|B are captured.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ _CAPTURES: Final[dict[str, tuple[Kind, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How far a statement has a shape: `captured` is None if not to its end, `reached` the first token that differs."""
+    """The extent to which a statement has a shape: `captured` is None if not to its end, `reached` is the first token that differs."""
 
     captured: Captured | None
     reached: int
 
 
 def fit(shape: str, tokens: Sequence[Token]) -> Fit:
-    """What the shape captures of a statement's tokens."""
+    """Compare a statement's tokens with a shape, and capture parts of them."""
     captured: list[Sequence[Token]] = []
     index = 0
     for part in shape.split():

@@ -1,4 +1,4 @@
-"""What follows a SHOW statement: LIKE a pattern, or WHERE with conditions on its columns."""
+"""The end of a SHOW statement: LIKE a pattern, or WHERE with conditions on its columns."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,15 +10,15 @@ from protocol.statements.expression.row_filter import Condition, RowFilter
 from protocol.statements.expression.tokens import Kind, Token
 
 _CONSTANTS: Final = (Kind.STRING, Kind.NUMBER)
-# All rows are looked at for each of them; patterns take longer.
+# All rows are compared with each of them; patterns take longer.
 _MAX_CONDITIONS: Final = 64
 _MAX_PATTERNS: Final = 8
-# To prepare a pattern for the search.
+# The steps for preparing a pattern for the search.
 _STEPS_A_CHARACTER: Final = 60
 
 
 def row_filter(statement: Statement, tokens: Sequence[Token], columns: Sequence[str]) -> RowFilter:
-    """What follows a SHOW statement: nothing, LIKE a pattern for its first column, or WHERE with AND and OR.
+    """Parse the end of a SHOW statement: nothing, LIKE a pattern for its first column, or WHERE with AND and OR.
 
     Raises: StatementRefused (1064).
     """

@@ -12,18 +12,18 @@ from protocol.statements.session.refusals import not_understood, too_long
 # Statements are cut into tokens on the event loop: no statement of a replica has a fifth of these.
 _MAX_TOKENS: Final = 1024
 MAX_CHARACTERS: Final = 65536
-"""Of a statement."""
+"""The most characters of a statement."""
 _MOST_BYTES_OF_A_CHARACTER: Final = 4
 
 
 def check_size(text: bytes) -> None:
-    """Refuses what has more characters than a statement may have, before it is decoded. Raises: StatementRefused (1064)."""
+    """Refuse a statement that has too many characters, before it is decoded. Raises: StatementRefused (1064)."""
     if len(text) > _MOST_BYTES_OF_A_CHARACTER * MAX_CHARACTERS:
         raise too_long(f"{len(text)} bytes, at most {MAX_CHARACTERS} characters")
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     WORD = "word"
     NAME = "quoted name"
@@ -35,7 +35,7 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """A piece of a statement. `text`: without quotes and sigils; [start, stop) is its place in the statement."""
+    """A piece of a statement. `text` has no quotes and sigils; [start, stop) is its place in the statement."""
 
     kind: Kind
     text: str
@@ -44,20 +44,20 @@ class Token(NamedTuple):
     scope: str = ""
 
     def is_word(self, *words: str) -> bool:
-        """Whether this is one of these keywords, in any case."""
+        """Return whether this is one of these keywords, in any case."""
         return self.kind is Kind.WORD and self.text.upper() in words
 
     def is_name(self, name: str) -> bool:
-        """Whether this is that identifier, in any case, quoted or not."""
+        """Return whether this is that identifier, in any case, quoted or not."""
         return self.kind in (Kind.WORD, Kind.NAME) and self.text.upper() == name
 
     @property
     def is_text(self) -> bool:
-        """Whether this is a string."""
+        """True if this is a string."""
         return self.kind is Kind.STRING
 
     def is_symbol(self, *symbols: str) -> bool:
-        """Whether this is one of these symbols."""
+        """Return whether this is one of these symbols."""
         return self.kind is Kind.SYMBOL and self.text in symbols
 
 
@@ -69,25 +69,25 @@ _SAME: Final = {
     TokenKind.STRING: Kind.STRING,
 }
 _MOST_PIECES: Final = 2 * _MAX_TOKENS
-"""Tokens of the lexer, of which a variable has several, and comments."""
+"""The most tokens of the lexer, of which a variable has several, and comments."""
 _BLANK: Final = "\xa0"
-"""As servers have it for clients of latin1; those of other sets are not told apart."""
+"""A space of servers for clients of latin1; other character sets are not distinguished."""
 _OF_ANY: Final = ReadAs(any_server=True, blank=_BLANK, most=_MOST_PIECES)
 
 
 def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:
-    """Cut a statement into tokens, without comments, spaces and the semicolons at its end. Strings side by side are one.
+    """Cut a statement into tokens, without comments, spaces and the semicolons at its end. Adjacent strings are one token.
 
-    What a version comment holds is part of the statement where `facts` are of such a version; without them always.
+    The content of a version comment is part of the statement if `facts` are of such a version; without them always.
 
-    Raises: StatementRefused (ER_PARSE_ERROR) at the first character that begins no token, such as an open quote, and
-    for a statement of more than 1024 tokens or 65536 characters.
+    Raises: StatementRefused (ER_PARSE_ERROR) at the first character that begins no token, such as an open quote, and for a statement
+    of more than 1024 tokens or 65536 characters.
     """
     if len(statement) > MAX_CHARACTERS:
         raise too_long(f"{len(statement)} characters, at most {MAX_CHARACTERS}")
     read_as = _OF_ANY
     if facts is not None and "/*" in statement:
-        # a version that is not known reads no comment that is for some
+        # an unknown version reads no comment that is for some versions
         version = ".".join(map(str, max(facts.version_numbers, (0, 0, 1))))
         read_as = ReadAs(version + "-MariaDB" * facts.is_mariadb, blank=_BLANK, most=_MOST_PIECES)
     try:
@@ -114,12 +114,12 @@ def _too_many() -> StatementRefused:
 
 
 def placeholders(statement: str, facts: SourceFacts | None = None) -> tuple[int, ...]:
-    """Where the question marks stand that values are given for. Raises: as `tokenize`."""
+    """Return the offsets of the question marks, for which values are given. Raises: as `tokenize`."""
     return tuple(token.start for token in tokenize(statement, facts) if token.is_symbol("?"))
 
 
 def _of_clients(statement: str, found: list[SqlToken]) -> Iterator[Token]:
-    """The same tokens with variables and := as one each. Raises: StatementRefused for a sign that clients may not write."""
+    """Yield the tokens with variables and := as one each. Raises: StatementRefused for a sign that clients may not write."""
     at = 0
     while (token := found[at]).kind is not TokenKind.END:
         at += 1
@@ -140,13 +140,13 @@ def _of_clients(statement: str, found: list[SqlToken]) -> Iterator[Token]:
         elif token.text in _SYMBOLS:
             yield Token(Kind.SYMBOL, token.text, token.start, token.stop)
         elif token.text == "\\" and found[at].upper == "G" and found[at + 1].kind is TokenKind.END:
-            at += 1  # of people who type it where no client takes it away
+            at += 1  # people type it where no client removes it
         else:
             raise not_understood(statement, token.start)
 
 
 def _variable(statement: str, found: list[SqlToken], at: int) -> tuple[int, Token]:
-    """Where to go on, and the variable whose @ is before `at`. Raises: StatementRefused."""
+    """Return the next index, and the variable whose @ is before `at`. Raises: StatementRefused."""
     start = found[at - 1].start
     is_system = found[at].upper == "@" and found[at].start == found[at - 1].stop
     at += is_system

@@ -1,1 +1,1 @@
-"""What one connection knows: the variables it has set and may see, and the refusals that it can be told."""
+"""The state of one connection: the variables it has set and may see, and the refusals that it can get."""

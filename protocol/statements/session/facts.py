@@ -8,20 +8,19 @@ from protocol.sql.server_version import version_numbers
 from protocol.statements.session.gtid_variables import GtidVariables
 
 _RENAMED_SINCE: Final = (8, 0)
-# What every MariaDB can do that somebody still starts with another version than its own.
+# What every MariaDB can do, for one that is started with another version than its own.
 _LEAST_OF_UNNAMED_MARIADB: Final = (10, 2, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What answers depend on.
+    """The facts on which answers depend.
 
-    `version`: as `SELECT VERSION()` says it, e.g. `10.11.19-MariaDB-log`. `checksum`: what the newest file has.
-    `semi_sync`: whether replicas are offered semi-synchronous replication. `hostname`, `port`, `data_directory`,
-    `max_connections`: the relay's own, for monitors. `unreached`: nothing is known of the source yet, and why, as one sentence;
-    None: it is known. `binlog_base_name`: file names without their numbers. `gtids`, and
-    `settings`, the texts of the source's own global variables by name as far as it said them: called for each answer, as they
-    change while a client is connected.
+    `version` is `SELECT VERSION()`, e.g. `10.11.19-MariaDB-log`. `checksum` is the newest file's. With `semi_sync` replicas are
+    offered semi-synchronous replication. `hostname`, `port`, `data_directory`, `max_connections` are the relay's own, for monitors.
+    `unreached` returns in one sentence why nothing is known of the source yet; None: it is known. `binlog_base_name` is the part of
+    file names before their numbers. `gtids`, and `settings`, the reported texts of the source's own global variables by name, are
+    called for each answer, as they change while a client is connected.
     """
 
     flavour: Literal["mysql", "mariadb"]
@@ -41,14 +40,15 @@ class SourceFacts:
 
     @property
     def gtid_mode(self) -> str:
-        """The GTID_MODE of MySQL as it is now."""
+        """The current GTID_MODE of MySQL."""
         return self.gtids().mode
 
     @property
     def version_numbers(self) -> tuple[int, int, int]:
         """The numbers of the version: (5, 6, 24) for `5.6.24-log`.
 
-        A MariaDB that does not name itself was given its version (`--version=5.7.99`), which then says nothing of what it can.
+        A MariaDB without its name in the version was started with another one (`--version=5.7.99`), which does not show what it can
+        do.
         """
         numbers = version_numbers(self.version)
         if self.is_mariadb and "mariadb" not in self.version.lower():
@@ -57,20 +57,20 @@ class SourceFacts:
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether its results look as MariaDB's do."""
+        """True if its results look like MariaDB's."""
         return self.flavour == "mariadb"
 
     @property
     def has_uca1400(self) -> bool:
-        """Whether this is a MariaDB whose default collations are the UCA 14.0.0 ones."""
+        """True for a MariaDB whose default collations are the UCA 14.0.0 ones."""
         return self.is_mariadb and self.version_numbers >= (11, 5)
 
     @property
     def says_utf8mb3(self) -> bool:
-        """Whether this is a server that calls the set of three bytes utf8mb3, not utf8."""
+        """True for a server that calls the set of three bytes utf8mb3, not utf8."""
         return self.version_numbers >= ((10, 6) if self.is_mariadb else (8, 0, 30))
 
     @property
     def is_mysql_8(self) -> bool:
-        """Whether its results look as those of MySQL 8.0 and newer do."""
+        """True if its results look like those of MySQL 8.0 and newer."""
         return self.flavour == "mysql" and self.version_numbers >= _RENAMED_SINCE

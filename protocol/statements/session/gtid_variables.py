@@ -1,4 +1,4 @@
-"""What the source's GTID variables say at one moment."""
+"""The source's GTID variables at one moment."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,11 +12,11 @@ _NO_STATE: Final = GtidList()
 
 @dataclass(frozen=True, slots=True)
 class GtidVariables:
-    """GTIDs as replicas and monitors ask for them.
+    """GTIDs for the questions of replicas and monitors.
 
-    `mode`: MySQL's GTID_MODE, the source's. `executed`: all that the archive has and what was before it; `purged`: the
-    latter. `binlog_state`: MariaDB's, at the archive's end. `domain_id`, `strict_mode`: MariaDB's, the source's. `is_settled`:
-    whether the mode is known; a directory of binlogs has told nothing of it yet.
+    `mode` is the source's GTID_MODE (MySQL). `executed` contains all of the archive and what was before it; `purged` is the latter.
+    `binlog_state` is MariaDB's at the archive's end. `domain_id` and `strict_mode` are those of a MariaDB source. `is_settled`: the
+    mode is known; a directory of binlogs may not have shown it yet.
     """
 
     mode: str = "OFF"

@@ -1,4 +1,4 @@
-"""What a statement that was carried out leaves to be said."""
+"""The notices that a statement leaves after it was carried out."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A row of SHOW WARNINGS. `number`: a server's error number."""
+    """A row of SHOW WARNINGS. `number` is a server's error number."""
 
     level: Literal["Note", "Warning", "Error"]
     number: int

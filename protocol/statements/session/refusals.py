@@ -11,12 +11,12 @@ _MAX_NEAR_CHARACTERS: Final = 400
 
 
 def shown(text: str, limit_bytes: int = _MAX_SHOWN_BYTES) -> str:
-    """Part of a statement for a message: on one line, bounded, printable."""
+    """Return a part of a statement for a message: on one line, bounded, printable."""
     return printable(" ".join(text[: limit_bytes * 2].split()), limit_bytes)
 
 
 def not_understood(statement: str, offset: int = 0) -> StatementRefused:
-    """ER_PARSE_ERROR that names the part which was not understood: what begins at `offset`."""
+    """Return ER_PARSE_ERROR that names the part which was not understood: it begins at `offset`."""
     line = statement.count("\n", 0, offset) + 1
     near = part_without_secrets(statement[offset : offset + _MAX_NEAR_CHARACTERS], statement)
     return StatementRefused(
@@ -27,52 +27,52 @@ def not_understood(statement: str, offset: int = 0) -> StatementRefused:
 
 
 def too_long(what: str) -> StatementRefused:
-    """ER_PARSE_ERROR for a statement that is not looked at because of its size."""
+    """Return ER_PARSE_ERROR for a statement that is not read because of its size."""
     return StatementRefused(
         ErrorCode.ER_PARSE_ERROR, f"You have an error in your SQL syntax; binlog-relay takes no statement of {what}"
     )
 
 
 def empty_query() -> StatementRefused:
-    """ER_EMPTY_QUERY."""
+    """Return ER_EMPTY_QUERY."""
     return StatementRefused(ErrorCode.ER_EMPTY_QUERY, "Query was empty")
 
 
 def unknown_variable(name: str) -> StatementRefused:
-    """ER_UNKNOWN_SYSTEM_VARIABLE."""
+    """Return ER_UNKNOWN_SYSTEM_VARIABLE."""
     return StatementRefused(ErrorCode.ER_UNKNOWN_SYSTEM_VARIABLE, f"Unknown system variable '{shown(name, 64)}'")
 
 
 def wrong_value(name: str, value: str) -> StatementRefused:
-    """ER_WRONG_VALUE_FOR_VAR."""
+    """Return ER_WRONG_VALUE_FOR_VAR."""
     text = f"Variable '{shown(name, 64)}' can't be set to the value of '{shown(value, 64)}'"
     return StatementRefused(ErrorCode.ER_WRONG_VALUE_FOR_VAR, text)
 
 
 def unknown_database(name: str) -> StatementRefused:
-    """ER_BAD_DB_ERROR."""
+    """Return ER_BAD_DB_ERROR."""
     return StatementRefused(ErrorCode.ER_BAD_DB_ERROR, f"Unknown database '{shown(name, 64)}'")
 
 
 def no_database() -> StatementRefused:
-    """ER_NO_DB_ERROR."""
+    """Return ER_NO_DB_ERROR."""
     return StatementRefused(ErrorCode.ER_NO_DB_ERROR, "No database selected")
 
 
 def no_such_table(database: str, table: str) -> StatementRefused:
-    """ER_NO_SUCH_TABLE."""
+    """Return ER_NO_SUCH_TABLE."""
     return StatementRefused(
         ErrorCode.ER_NO_SUCH_TABLE, f"Table '{shown(database, 64)}.{shown(table, 64)}' doesn't exist"
     )
 
 
 def unknown_table(database: str, table: str) -> StatementRefused:
-    """ER_UNKNOWN_TABLE, which information_schema has in place of ER_NO_SUCH_TABLE."""
+    """Return ER_UNKNOWN_TABLE, which information_schema has in place of ER_NO_SUCH_TABLE."""
     return StatementRefused(ErrorCode.ER_UNKNOWN_TABLE, f"Unknown table '{shown(table, 64)}' in {shown(database, 64)}")
 
 
 def table_denied(user: str, host: str, table: str) -> StatementRefused:
-    """ER_TABLEACCESS_DENIED_ERROR, as servers word it, for a table that no account of a relay may read."""
+    """Return ER_TABLEACCESS_DENIED_ERROR, as servers word it, for a table that no account of a relay may read."""
     account = f"'{shown(user, 64)}'@'{shown(host, 64)}'"
     return StatementRefused(
         ErrorCode.ER_TABLEACCESS_DENIED_ERROR,
@@ -81,14 +81,14 @@ def table_denied(user: str, host: str, table: str) -> StatementRefused:
 
 
 def not_supported(what: str, instead: str = "") -> StatementRefused:
-    """ER_NOT_SUPPORTED_YET: understood, and not done here."""
+    """Return ER_NOT_SUPPORTED_YET for what is understood but not done here."""
     return StatementRefused(
         ErrorCode.ER_NOT_SUPPORTED_YET, f"binlog-relay does not support {what}" + (f": {instead}" if instead else "")
     )
 
 
 def privilege_needed(privilege: str) -> StatementRefused:
-    """ER_SPECIFIC_ACCESS_DENIED_ERROR, as servers word it, and what to do about it here."""
+    """Return ER_SPECIFIC_ACCESS_DENIED_ERROR, as servers word it, with what to do about it here."""
     return StatementRefused(
         ErrorCode.ER_SPECIFIC_ACCESS_DENIED_ERROR,
         f"Access denied; you need (at least one of) the {privilege} privilege(s) for this operation: "

@@ -1,16 +1,16 @@
-"""Statements as a log may show them."""
+"""Statements in a form that a log may show."""
 
 import re
 from typing import Final
 
 _LIMIT_CHARACTERS: Final = 4096
-# Nobody shows more; it is done on the event loop.
+# No log shows more, and this is done on the event loop.
 _SHOWN_CHARACTERS: Final = 1024
-# Also mistyped ones: what is refused for its spelling goes into the log as well.
+# Mistyped ones are included: what is refused for its spelling is logged as well.
 _SECRET_WORDS: Final = ("passw", "pasw", "_pass", "pass=", "pwd", "@pw", "identif", "secret", "credential", "encrypt")
 # Statements that take a password, whatever its option is called there.
 _VERBS: Final = re.compile(r"\b(?:change|grant|start\s++(?:slave|replica|all)|(?:create|alter)\s++(?:user|server))\b")
-# A string that is not closed is one up to the end: what was meant to be secret may be the part that broke.
+# A string that is not closed extends to the end: the part that broke may be the secret.
 _QUOTED: Final = r"""'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?$)|"(?>(?:[^"\\]++|\\.|"")*)(?:"|\\?$)"""
 _STRING: Final = re.compile(_QUOTED, re.DOTALL)
 _PIECE: Final = re.compile(rf"""(?P<string>{_QUOTED})|(?P<run>[^\s,=();'"]++)(?>(?P<assigned>\s*+=)?)""", re.DOTALL)
@@ -30,12 +30,12 @@ _MASK: Final = "***"
 
 
 def without_secrets(text: str) -> str:
-    """A statement's beginning, as a log may show it."""
+    """Return a statement's beginning for a log."""
     return part_without_secrets(text, text)
 
 
 def part_without_secrets(part: str, statement: str) -> str:
-    """The beginning of a part of a statement: without what may be a password there, as the whole statement has it."""
+    """Return the beginning of a part of a statement, without what may be a password in the whole statement."""
     part = part[:_SHOWN_CHARACTERS]
     seen = (statement[:_LIMIT_CHARACTERS] + part).lower()
     if any(word in seen for word in _SECRET_WORDS):
@@ -44,14 +44,14 @@ def part_without_secrets(part: str, statement: str) -> str:
 
 
 def without_strings(text: str) -> str:
-    """The beginning of a statement, or of a part of it, without what its strings hold."""
+    """Return the beginning of a statement, or of a part of it, without the content of its strings."""
     return _STRING.sub("'***'", text[:_LIMIT_CHARACTERS])
 
 
 def _only_keywords(text: str) -> str:
-    """Keywords and names of options, and nothing else.
+    """Keep keywords and names of options, and nothing else.
 
-    A password may stand there without quotes, in quotes that are none, or behind a quote that closes another string.
+    A password may be there without quotes, in malformed quotes, or after a quote that closes another string.
     """
     return _PIECE.sub(_keyword_or_mask, text)
 

@@ -1,4 +1,4 @@
-"""What statements of one connection see and change."""
+"""The state that statements of one connection read and change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from protocol.statements.session.time_zones import time_zone
 
 _UTF8MB4_OF_MYSQL_8: Final = 255
 _LATIN1: Final = 8
-# MariaDB 11.5's default collations have ids that older clients do not know: it tells them these.
+# Clients older than MariaDB 11.5 do not know the ids of its default collations: it sends them these.
 _UCA1400_ON_THE_WIRE: Final = {"utf8": 192, "utf8mb4": 224}
 
 
 def default_collation(charset: CharacterSet, facts: SourceFacts) -> int:
-    """The collation that a server of this kind takes where only a set is named."""
+    """Return the collation that a server of this kind uses if only a character set is named."""
     if charset.name == "utf8mb4" and facts.is_mysql_8:
         return _UTF8MB4_OF_MYSQL_8
     if facts.has_uca1400:
@@ -29,7 +29,7 @@ def default_collation(charset: CharacterSet, facts: SourceFacts) -> int:
 
 
 def has_collation(name: str, facts: SourceFacts) -> bool:
-    """Whether a server of this kind has a collation of that name."""
+    """Return whether a server of this kind has a collation of that name."""
     if "_uca1400_" in name:
         return facts.is_mariadb and facts.version_numbers >= (10, 10)
     if "_0900_" in name:
@@ -39,13 +39,13 @@ def has_collation(name: str, facts: SourceFacts) -> bool:
 
 @dataclass(slots=True)
 class StatementSession:
-    """One connection's part of every statement. `log_in`, then `reset` for a client that wants to begin anew.
+    """One connection's part of every statement. `reset` after `log_in` is for a client that wants to begin again.
 
-    `is_admin`: whether statements that change the relay are taken. `attributes`: what the client said of itself.
-    `account_host`: the pattern that the account's hosts fit.
-    `notices`: of the statement before, for SHOW WARNINGS. `reads_binary`: whether the statement that is answered was prepared.
-    `effort`: what the statement that is answered may still take.
-    `user_variables`, `system_variables`: what it has set, by name in lower case. `held_bytes`: what these take in memory.
+    `is_admin`: it may change the relay by statements. `attributes` are the client's about itself. `account_host` is the pattern that
+    the account's hosts fit.
+    `notices` are the previous statement's, for SHOW WARNINGS. `reads_binary`: the current statement was prepared. `effort` is what
+    the current statement may still take.
+    `user_variables` and `system_variables` are those that it has set, by name in lower case. `held_bytes` is their memory.
     """
 
     facts: SourceFacts
@@ -66,11 +66,11 @@ class StatementSession:
     _login_collation: int = _UTF8MB4_OF_MYSQL_8
 
     def log_in(self, user: str, database: str, collation: int) -> None:
-        """What the login packet says. `database`: empty for none.
+        """Take the data of the login packet. `database` is empty for none.
 
-        Any is taken. A server ends a login with 1049 if it has no such database, but a client that is moved from the
-        source to a relay names one that the source has, and a relay does not know those. USE refuses: whoever changes
-        over wants to read there.
+        Any database is accepted. A server ends a login with 1049 if it has no such database, but a client that is moved from the
+        source to a relay names one that the source has, and a relay does not know those. USE refuses: who changes to a database wants
+        to read there.
         """
         self.user = user
         self.database = database or None
@@ -78,20 +78,21 @@ class StatementSession:
         self.use_collation(collation)
 
     def forget(self) -> None:
-        """The connection is over: nothing of what its client said is kept, but who it was."""
+        """Forget, at the end of the connection, everything that its client said except who it was."""
         self.user_variables, self.system_variables, self.attributes = {}, {}, {}
         self.notices, self.database, self.held_bytes = (), None, 0
 
     def use_collation(self, collation: int) -> None:
-        """Statements come, and results go, in the set of this collation."""
+        """Use the character set of this collation for statements and results."""
         charset = charset_of_collation(collation)
         if self.facts.has_uca1400 and collation == charset.collation:
             collation = default_collation(charset, self.facts)
         self.encoding = TextEncoding(charset, collation, 39 if self.facts.is_mariadb else 31)
 
     def reset(self) -> None:
-        """COM_RESET_CONNECTION: as after the login, but for the database. In MySQL also but for the character set, which
-        becomes the server's. Source: MySQL 9.7.4, MariaDB 10.11.18."""
+        """Carry out COM_RESET_CONNECTION: restore the state after the login except for the database. In MySQL the character set
+        becomes the server's. Source: MySQL 9.7.4, MariaDB 10.11.18.
+        """
         self.user_variables.clear()
         self.system_variables.clear()
         self.held_bytes = 0
@@ -99,13 +100,13 @@ class StatementSession:
         self.use_collation(self._login_collation if self.facts.is_mariadb else self._server_collation)
 
     def variables_changed(self) -> None:
-        """To be called when variables were set: what they take is counted then, and not with each statement."""
+        """Count the memory of the variables after a change, instead of with each statement."""
         kept = (*self.user_variables.values(), *self.system_variables.values())
         self.held_bytes = sum(value.__sizeof__() for value in kept)
 
     @property
     def error_count(self) -> int:
-        """How many errors are among what the last statement left."""
+        """The number of errors among the notices of the last statement."""
         return sum(notice.level == "Error" for notice in self.notices)
 
     @property

@@ -1,4 +1,4 @@
-"""Settings of the source that readers of its binlogs look at before they begin: they are shown as the source has them."""
+"""Settings of the source that readers of its binlogs check before they begin: they are shown as the source has them."""
 
 from collections.abc import Callable
 from typing import Final
@@ -20,13 +20,13 @@ SOURCE_SETTINGS: Final = (
     "lower_case_table_names",
     "max_binlog_size",
 )
-"""Names of global variables that the source is asked for. How rows are logged, how names compare, what its text is in."""
+"""The global variables that the source is asked for: how rows are logged, how names compare, its character sets."""
 
 _MOST_DIGITS: Final = 20
 
 
 def of_source(name: str, otherwise: Callable[[StatementSession], Value]) -> Callable[[StatementSession], Value]:
-    """The value that the source has; `otherwise(session)`, which is of the same type, as long as it has not reported it."""
+    """Return a function that reads the source's value, or `otherwise(session)`, of the same type, until the source has reported it."""
 
     def value(session: StatementSession) -> Value:
         usual, reported = otherwise(session), session.facts.settings().get(name)

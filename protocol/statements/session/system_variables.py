@@ -1,7 +1,7 @@
 """The system variables that can be read, and those that can be set.
 
-Which versions have a variable, with which scope and which kind of value: as MySQL 5.6.24, MySQL 9.7.4 and MariaDB 10.11.18
-answered, versions between them from their references.
+The versions that have a variable, its scope and its kind of value are those of MySQL 5.6.24, MySQL 9.7.4 and MariaDB 10.11.18, as
+they answered; versions between them are from their references.
 """
 
 from collections.abc import Callable
@@ -23,18 +23,18 @@ Version = tuple[int, ...]
 
 
 class Versions(NamedTuple):
-    """The first version that has a variable, and the first that does not any more."""
+    """The first version that has a variable, and the first that no longer does."""
 
     since: Version = (0,)
     before: Version | None = None
 
     def include(self, version: Version) -> bool:
-        """Whether this version has it."""
+        """Return whether this version has the variable."""
         return version >= self.since and (self.before is None or version < self.before)
 
 
 _ALL: Final = Versions()
-# What it is to write down a source's GTIDs, of which there may be a million.
+# The steps for writing a source's GTIDs, of which there may be a million.
 _STEPS_A_GTID: Final = 15
 _STEPS_A_SERVER: Final = 40
 _STEPS_AN_INTERVAL: Final = 5
@@ -43,9 +43,9 @@ Scope = Literal["both", "global", "session"]
 
 @dataclass(frozen=True, slots=True)
 class SystemVariable:
-    """A variable that can be read. `mysql`, `mariadb`: the versions that have it, None: none has. bool: ON or OFF.
+    """A variable that can be read. `mysql` and `mariadb` are the versions that have it, None: none has. A bool is ON or OFF.
 
-    `can_be_set`: by SET SESSION, for whoever asks again; it changes nothing here. `is_real`: text of a floating-point number.
+    If `can_be_set`, SET SESSION stores a value that is only read back. `is_real`: its text is a floating-point number.
     """
 
     value: Callable[[StatementSession], Value]
@@ -57,11 +57,11 @@ class SystemVariable:
 
     @property
     def can_be_set(self) -> bool:
-        """Whether a session may have a value of its own."""
+        """True if a session may have a value of its own."""
         return self.scope != "global"
 
     def exists(self, facts: SourceFacts) -> bool:
-        """Whether a source of this flavour and version has it."""
+        """Return whether a source of this flavour and version has it."""
         versions = self.mariadb if facts.is_mariadb else self.mysql
         return versions is not None and versions.include(facts.version_numbers) and self.offered(facts)
 
@@ -179,12 +179,12 @@ _NEW: Final = Versions(since=(8, 0, 26))
 
 
 def _semi_sync(facts: SourceFacts) -> bool:
-    # "No such variable" is how a replica learns that it gets no semi-sync; OFF would still change the framing.
+    # A replica learns from "No such variable" that it gets no semi-sync; OFF would still change the framing.
     return facts.semi_sync
 
 
-# rpl_semi_sync_*: whatever generation the source is of, a replica asks for the name of its own: MySQL 9 only for the second,
-# MySQL before 8.0.26 and MariaDB for the first.
+# rpl_semi_sync_*: whatever generation the source is of, a replica asks for the name of its own: MySQL 9 only for the second, MySQL
+# before 8.0.26 and MariaDB for the first.
 # fmt: off
 SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "auto_increment_increment":  SystemVariable(_always(1)),
@@ -325,7 +325,7 @@ READ_ONLY: Final = frozenset(
      "skip_name_resolve", "skip_networking", "socket", "system_time_zone", "tmpdir", "version", "version_comment",
      "version_compile_machine", "version_compile_os")
 )  # fmt: skip
-# Set by client libraries and monitors of their own accord, read by nobody; nothing here depends on them.
+# Client libraries and monitors set these of their own accord, and nobody reads them; nothing here depends on them.
 ALSO_SETTABLE: Final = frozenset(
     (
         "big_tables", "completion_type", "default_week_format",
@@ -342,25 +342,25 @@ ALSO_SETTABLE: Final = frozenset(
 )  # fmt: skip
 
 
-# What a replica asks for before anything that would stop it for good where the answer is wrong.
+# A replica asks for these first, and a wrong answer would stop it for good.
 OF_THE_SOURCE: Final = frozenset(("server_id", "server_uuid"))
 
 
 def check_source_known(facts: SourceFacts) -> None:
-    """Refuses what nobody knows before the source was reached. Raises: StatementRefused (1053)."""
+    """Refuse variables that are unknown until the source was reached. Raises: StatementRefused (1053)."""
     if facts.unreached is not None:
         raise StatementRefused(ErrorCode.ER_SERVER_SHUTDOWN, facts.unreached())
 
 
 def check_mode_known(facts: SourceFacts) -> None:
-    """Refuses a GTID_MODE that nothing tells yet. Raises: StatementRefused (1053)."""
+    """Refuse a GTID_MODE that is not known yet. Raises: StatementRefused (1053)."""
     if not facts.gtids().is_settled:
         text = "binlog-relay has not read its directory to the end yet, and no GTIDs so far: try again"
         raise StatementRefused(ErrorCode.ER_SERVER_SHUTDOWN, text)
 
 
 def variable_named(name: str, facts: SourceFacts) -> SystemVariable:
-    """The variable of that name, in any case. Raises: StatementRefused (1193) when this source would not have it."""
+    """Return the variable of that name, in any case. Raises: StatementRefused (1193) if this source would not have it."""
     variable = SYSTEM_VARIABLES.get(name.lower())
     if variable is None or not variable.exists(facts):
         raise unknown_variable(name)
@@ -368,7 +368,7 @@ def variable_named(name: str, facts: SourceFacts) -> SystemVariable:
 
 
 def current_value(name: str, variable: SystemVariable, session: StatementSession, scope: str = "") -> Value:
-    """What the session has set, or what everybody has."""
+    """Return the session's value, or everybody's."""
     if scope != "global" and name.lower() in session.system_variables:
         value = session.system_variables[name.lower()]
     else:
@@ -379,8 +379,9 @@ def current_value(name: str, variable: SystemVariable, session: StatementSession
 
 
 def read_variable(name: str, scope: str, session: StatementSession) -> Typed:
-    """`@@name`, `@@scope.name`. Raises: StatementRefused (1193; 1238 for a scope it does not have; 1053 for what is known of no
-    source yet, which replicas of all versions take for a lost connection: they come again by themselves)."""
+    """Read `@@name` or `@@scope.name`. Raises: StatementRefused (1193; 1238 for a scope it does not have; 1053 for a fact of a source
+    that was not reached yet, which replicas of all versions take for a lost connection: they reconnect by themselves).
+    """
     if name.lower() in OF_THE_SOURCE:
         check_source_known(session.facts)
     if name.lower() == "gtid_mode":
@@ -402,7 +403,7 @@ def read_variable(name: str, scope: str, session: StatementSession) -> Typed:
 
 
 def shown_value(name: str, session: StatementSession, scope: str = "") -> str:
-    """The value as SHOW VARIABLES has it: ON and OFF, and no NULL."""
+    """Return the value as SHOW VARIABLES prints it: ON and OFF, and no NULL."""
     value = current_value(name, SYSTEM_VARIABLES[name], session, scope)
     if isinstance(value, bool):
         return "ON" if value else "OFF"

@@ -1,7 +1,7 @@
-"""The session's time zone: what NOW() says, and what a time in a statement means.
+"""The session's time zone, for NOW() and for times in statements.
 
-Offsets are known; of names only those of UTC, which is what SYSTEM means here: a server without the tables of time zones
-refuses the others too.
+Offsets are known; of names only those of UTC, which SYSTEM means here: a server without the tables of time zones refuses the others
+too.
 """
 
 import re
@@ -14,13 +14,13 @@ from protocol.statements.session.refusals import shown
 
 _NAMES_OF_UTC: Final = frozenset(("SYSTEM", "UTC", "GMT", "ETC/UTC", "ETC/GMT"))
 _OFFSET: Final = re.compile(r"([+-])(\d{1,2}):([0-5]\d)")
-# As MySQL 8.0.19 and later, whose range is the widest.
+# The range of MySQL 8.0.19 and later, which is the widest.
 _EARLIEST: Final = timedelta(hours=-13, minutes=-59)
 _LATEST: Final = timedelta(hours=14)
 
 
 def time_zone(value: Value) -> timezone:
-    """The zone of this value of time_zone. Raises: StatementRefused (1298)."""
+    """Return the zone for this value of time_zone. Raises: StatementRefused (1298)."""
     text = str(value)
     if text.upper() in _NAMES_OF_UTC:
         return UTC

@@ -1,4 +1,4 @@
-"""Values together with the column that a server describes them by. The recordings are in tests/corpus/answers.
+"""Values together with the column by which a server describes them. The recordings are in tests/corpus/answers.
 
 Source: column definitions that MySQL 5.6.24, MySQL 9.7.4 and MariaDB 10.11.18 answered with.
 """
@@ -18,9 +18,9 @@ _LONG_BITS: Final = 31
 _NUMBERS: Final = (ColumnType.LONG, ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
 _LEADING_NUMBER: Final = re.compile(r"\s*+[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
 _MOST_CHARACTERS_OF_A_NUMBER: Final = 128
-# Of floating-point numbers; MariaDB has another one for text only.
+# The decimals of floating-point numbers; MariaDB has another value for text only.
 _NOT_FIXED: Final = 31
-# What MySQL 8 reserves for any variable of text, whatever it holds.
+# The length that MySQL 8 reserves for any variable of text, whatever it contains.
 _TEXT_OF_MYSQL_8: Final = 21845
 
 
@@ -33,21 +33,21 @@ class Typed:
 
     @property
     def is_null(self) -> bool:
-        """Whether this is NULL."""
+        """True if this is NULL."""
         return self.value is None
 
     @property
     def is_number(self) -> bool:
-        """Whether it is compared as one."""
+        """True if it is compared as a number."""
         return self.column.kind in _NUMBERS
 
     @property
     def is_true(self) -> bool:
-        """What IF and WHERE take for true."""
+        """True if IF and WHERE take it for true."""
         return not self.is_null and self.as_number() != 0
 
     def as_number(self) -> int | Fraction | float:
-        """Its number: of a text what it begins with, 0 where that is none. Not of NULL."""
+        """Return its number: for a text the number it begins with, or 0. It must not be NULL."""
         if isinstance(self.value, int):
             return int(self.value)
         text = str(self.value)[:_MOST_CHARACTERS_OF_A_NUMBER]
@@ -58,46 +58,46 @@ class Typed:
 
 
 def null() -> Typed:
-    """The literal NULL."""
+    """Return the literal NULL."""
     return Typed(None, _number(ColumnType.NULL, 0, _BINARY))
 
 
 def text(value: str | None, *, characters: int | None = None, nullable: bool = True) -> Typed:
-    """Text of as many characters as it has, or may have."""
+    """Return text of as many characters as it has, or may have."""
     length = len(value or "") if characters is None else characters
     return Typed(value, AnswerColumn("", length=length, flags=ColumnFlag(0) if nullable else _NOT_NULL))
 
 
 def integer(facts: SourceFacts, value: int, digits: int | None = None) -> Typed:
-    """An integer that is written in the statement, or that a function makes."""
+    """Return an integer that is written in the statement, or that a function makes."""
     length = len(str(value)) if digits is None else digits
     if facts.is_mysql_8 and digits is None and value >= 0:
-        length += 1  # for the sign it does not have
+        length += 1  # a place for the sign, which it does not have
     fits = facts.is_mariadb and -(1 << _LONG_BITS) <= value < 1 << _LONG_BITS
     return Typed(value, _number(ColumnType.LONG if fits else ColumnType.LONGLONG, length, _NOT_NULL | _BINARY))
 
 
 def truth(facts: SourceFacts, value: bool | None) -> Typed:
-    """The result of a comparison."""
+    """Return the result of a comparison."""
     kind = ColumnType.LONG if facts.is_mariadb else ColumnType.LONGLONG
     flags = _BINARY if value is None else _NOT_NULL | _BINARY
     return Typed(None if value is None else int(value), _number(kind, 1, flags))
 
 
 def big_integer(value: int, digits: int = 21, flags: ColumnFlag = _NOT_NULL | _BINARY) -> Typed:
-    """A LONGLONG, whatever the value."""
+    """Return a LONGLONG, whatever the value."""
     return Typed(value, _number(ColumnType.LONGLONG, digits, flags))
 
 
 def decimal(value: str, length: int | None = None) -> Typed:
-    """A number with a decimal point, as it is written. `length`: what it may have, if not what it has."""
+    """Return a number with a decimal point, as it is written. `length` is what it may have, if that is not its own."""
     decimals = len(value.partition(".")[2])
     size = len(value) + 1 if length is None else length
     return Typed(value, AnswerColumn("", ColumnType.NEWDECIMAL, size, _NOT_NULL | _BINARY, decimals, is_text=False))
 
 
 def real(value: str, decimals: int | None = None, digits: int | None = None) -> Typed:
-    """A floating-point number, as it is written."""
+    """Return a floating-point number, as it is written."""
     flags = _BINARY if decimals is not None else _NOT_NULL | _BINARY
     length = len(value) if digits is None else digits
     shown = value if decimals is not None else f"{float(value):.15g}"
@@ -108,13 +108,13 @@ def real(value: str, decimals: int | None = None, digits: int | None = None) -> 
 
 
 def moment(value: str, kind: ColumnType, length: int | None = None, decimals: int = 0) -> Typed:
-    """A date, a time, or both."""
+    """Return a date, a time, or both."""
     size = len(value) if length is None else length
     return Typed(value, AnswerColumn("", kind, size, _NOT_NULL | _BINARY, decimals, is_text=False))
 
 
 def system_value(facts: SourceFacts, value: Value, *, is_real: bool = False) -> Typed:
-    """What SELECT @@variable shows. bool: ON or OFF, shown as 1 or 0."""
+    """Return the value of SELECT @@variable. A bool is ON or OFF, shown as 1 or 0."""
     if isinstance(value, bool):
         return Typed(int(value), _number(ColumnType.LONGLONG, 1, _BINARY))
     if isinstance(value, int):
@@ -125,7 +125,7 @@ def system_value(facts: SourceFacts, value: Value, *, is_real: bool = False) -> 
 
 
 def user_value(facts: SourceFacts, value: Value, *, was_set: bool, character_bytes: int) -> Typed:
-    """What SELECT @variable shows. `character_bytes`: of the client's set, which a few lengths depend on."""
+    """Return the value of SELECT @variable. `character_bytes` is that of the client's set, on which a few lengths depend."""
     if isinstance(value, int):
         digits = 20 if facts.is_mariadb else 21 if facts.is_mysql_8 else 20 * character_bytes
         return Typed(int(value), _number(ColumnType.LONGLONG, digits, _BINARY))

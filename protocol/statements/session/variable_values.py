@@ -1,4 +1,4 @@
-"""What a session may set a system variable of text to: what servers take, as far as they have a list of it.
+"""The values that a session may set a system variable of text to: those of servers, where they have a list.
 
 A value that no server has would be kept and shown for nothing, and be as long as its client liked.
 """
@@ -9,7 +9,7 @@ from protocol.sql.sql_mode import MODE_NAMES
 from protocol.statements.session.refusals import wrong_value
 
 MAX_TEXT_CHARACTERS: Final = 512
-"""Of all others."""
+"""The limit for all other variables."""
 
 _ISOLATION_LEVELS: Final = frozenset(("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"))
 _VALUES: Final = {
@@ -24,7 +24,9 @@ _MOST_DIGITS: Final = 20
 
 
 def check_text(name: str, value: str) -> None:
-    """Raises: StatementRefused (1231) for a value that no server takes for this variable; numbers of values are taken."""
+    """Check a text. Raises: StatementRefused (1231) for a value that no server takes for this variable; numbers of values are
+    accepted.
+    """
     if len(value) > MAX_TEXT_CHARACTERS:
         raise wrong_value(name, value)
     if value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:

@@ -1,1 +1,1 @@
-"""SELECTs from tables, put into the words of SQLite, which runs them over rows of the relay's own."""
+"""The translation of SELECTs from tables for SQLite, which runs them over rows of the relay's own."""

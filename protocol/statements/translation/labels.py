@@ -1,4 +1,4 @@
-"""What a column of a result is called: its alias, the column's own name, or the statement's spelling."""
+"""The name of a result's column: its alias, the column's own name, or the statement's spelling."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +15,7 @@ _ALIASES: Final = (Kind.WORD, Kind.NAME, Kind.STRING)
 
 
 def labelled(statement: Statement, item: Sequence[Token]) -> tuple[Sequence[Token], str]:
-    """An item's expression and its name: the alias, the column's own name, or the statement's spelling."""
+    """Return an item's expression and its name: the alias, the column's own name, or the statement's spelling."""
     last = item[-1]
     if last.kind in _ALIASES and len(item) > 1:
         before = item[-2]
@@ -38,7 +38,7 @@ def _label(text: str) -> str:
 
 
 def names_column(tokens: Sequence[Token]) -> bool:
-    """Whether this is a column's name alone, with or without its table's."""
+    """Return whether this is a column's name alone, with or without its table's."""
     names, points = tokens[::2], tokens[1::2]
     if len(names) != len(points) + 1 or not all(token.is_symbol(".") for token in points):
         return False

@@ -1,7 +1,7 @@
-"""Puts a SELECT of MySQL's into the words of SQLite: spelling only, nothing is evaluated but variables and the clock.
+"""Translates a SELECT of MySQL's for SQLite: only the spelling, as nothing is evaluated but variables and the clock.
 
-Strings become parameters and names are quoted, so nothing of the statement is ever taken for something else there. Which tables
-there are, and who may read them, is for whoever runs the text.
+Strings become parameters and names are quoted, so no part of the statement is ever taken for something else there. Which tables
+exist, and who may read them, is decided by the caller who runs the text.
 """
 
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ _MOST_ITEMS: Final = 256
 _IDENTIFIERS: Final = (Kind.WORD, Kind.NAME)
 _ENDS_ITEMS: Final = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION")
 _PLAIN_SYMBOLS: Final = "+-*%&|~<>=.,"
-# As they stand in a statement, one character a token, without anything between them.
+# They are spelled as in a statement, one character a token, without anything between them.
 _OPERATORS: Final = {
     "<=>": "IS", "<=": "<=", ">=": ">=", "<>": "<>", "!=": "<>", "<<": "<<", ">>": ">>", "&&": "AND", "||": "OR",
 }  # fmt: skip
-# The one who asks for the name of a table in FROM: without a schema this is none.
+# The name of a table in FROM of those who ask for none: without a schema it is no table.
 _DUAL: Final = "DUAL"
 TableName = tuple[str, str]
 """(schema, table), lower case."""
@@ -45,9 +45,10 @@ TableName = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """A column of the result. `label`: its name. `of`: the column of a table that it shows, lower case; empty: it is computed.
-    `function`: what is made of that column, or of an expression; empty: nothing. `number`: what a computed column is where it has
-    no value that would tell. `has_alias`: the name was chosen, and is no column's own."""
+    """A column of the result. `label` is its name, chosen if `has_alias`. `of` is the table's column that it shows, lower case;
+    empty: it is computed. `function` is the one that is applied to that column, or to an expression; empty: none. `number` is the
+    type of a computed column if no value shows it.
+    """
 
     label: str
     of: str = ""
@@ -58,8 +59,9 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class SqliteText:
-    """A SELECT in SQLite's words. `columns`: None where a star stands for some of them. `named`: the TABLE_SCHEMA and TABLE_NAME, in
-    lower case, without which no row is in the result; empty: it may be any."""
+    """A SELECT for SQLite. `columns` is None if a star means some of them. `named` is the TABLE_SCHEMA and TABLE_NAME, in lower case,
+    of all rows in the result; empty: any.
+    """
 
     text: str
     parameters: tuple[Value, ...]
@@ -70,7 +72,7 @@ class SqliteText:
 
 @dataclass(slots=True)
 class _Frame:
-    """What is open: a SELECT, a list of tables in parentheses, a call, or parentheses around something else."""
+    """An open part: a SELECT, a list of tables in parentheses, a call, or parentheses around something else."""
 
     kind: Literal["select", "tables", "call", "other"]
     clause: Literal["items", "tables", "rest"] = "rest"
@@ -81,7 +83,7 @@ class _Frame:
 
 @dataclass(slots=True)
 class _Translation:
-    """One statement while it is put into other words."""
+    """One statement while it is translated."""
 
     statement: Statement
     parameters: list[Value] = field(default_factory=list)
@@ -90,7 +92,7 @@ class _Translation:
     frames: list[_Frame] = field(default_factory=list)
 
     def translate(self, tokens: Sequence[Token], frame: _Frame) -> str:
-        """The text of tokens in which all parentheses are closed."""
+        """Return the text of tokens in which all parentheses are closed."""
         self.statement.session.effort.spend(_STEPS_A_TOKEN * len(tokens))
         self.words = []
         self.frames = [frame]
@@ -102,14 +104,14 @@ class _Translation:
         return " ".join(word for word in self.words if word)
 
     def parameter(self, value: Value) -> str:
-        """The place where this value goes."""
+        """Add a parameter with this value, and return its placeholder."""
         self.parameters.append(int(value) if isinstance(value, bool) else value)
         return f"?{len(self.parameters)}"
 
     # --- one token ----------------------------------------------------------------------------------------------------
 
     def _step(self, tokens: Sequence[Token], index: int) -> int:
-        """Takes one token, or a few; the index behind them."""
+        """Take one token, or a few, and return the index after them."""
         token = tokens[index]
         if token.kind is Kind.STRING:
             self.words.append(self.parameter(token.text))
@@ -117,7 +119,7 @@ class _Translation:
                 self.words.append("ESCAPE '\\'")
         elif token.kind is Kind.NUMBER:
             if not token.text.isdecimal():
-                self.statement.evaluate((token,))  # refuses what is none in a server
+                self.statement.evaluate((token,))  # refuses numbers that are none in a server
             self.words.append(token.text)
         elif token.kind is Kind.USER_VARIABLE:
             self.words.append(self.parameter(self.statement.session.user_variables.get(token.text.lower())))
@@ -225,7 +227,7 @@ class _Translation:
     # --- tables -------------------------------------------------------------------------------------------------------
 
     def _table(self, tokens: Sequence[Token], index: int) -> int:
-        """The name of a table, with or without its schema."""
+        """Translate the name of a table, with or without its schema."""
         token, frame = tokens[index], self.frames[-1]
         if token.kind is Kind.WORD and (token.text.upper() in KEYWORDS or token.text.upper() in REFUSED):
             raise self.statement.refuse(tokens[index:])
@@ -238,7 +240,7 @@ class _Translation:
             self.words.append("(SELECT 1)")
             return index + 1
         else:
-            # Without a database the schema is empty: whoever runs the text says what a server says then.
+            # Without a database the schema is empty: whoever runs the text gives a server's answer then.
             name, stop = ((self.statement.session.database or "").lower(), token.text.lower()), index + 1
         if len(self.tables) >= _MOST_TABLES:
             raise self.statement.refuse(tokens[index:])
@@ -272,7 +274,7 @@ class _Translation:
         return index + 2
 
     def _separator(self, tokens: Sequence[Token], index: int) -> int:
-        """What stands behind the value in GROUP_CONCAT: the order of the values is not kept."""
+        """Translate what follows the value in GROUP_CONCAT: the order of the values is not kept."""
         depth = 0
         while index < len(tokens):
             token = tokens[index]
@@ -287,7 +289,7 @@ class _Translation:
         return index
 
     def _type(self, tokens: Sequence[Token], index: int) -> int:
-        """The type that a value is made; USING a character set is text."""
+        """Translate the type that CAST or CONVERT makes; USING a character set is text."""
         made = "TEXT" if tokens[index - 1].is_word("USING") else ""
         while index < len(tokens):
             token = tokens[index]
@@ -305,7 +307,7 @@ class _Translation:
 
 
 def sqlite_text(statement: Statement, tokens: Sequence[Token]) -> SqliteText:
-    """The SELECT whose tokens, behind that word, these are.
+    """Return the SELECT with these tokens after that word.
 
     Raises: StatementRefused for what is not understood (1064, 1305), and for variables that do not exist (1193).
     """
@@ -341,7 +343,7 @@ def sqlite_text(statement: Statement, tokens: Sequence[Token]) -> SqliteText:
 
 
 def _named(statement: Statement, tokens: Sequence[Token]) -> TableName:
-    """The schema and table that rows must have, by conditions that all of them must fulfil. Readers of binlogs ask so."""
+    """Return the schema and table that conditions require of all rows. Readers of binlogs ask like this."""
     if sum(token.is_word("SELECT") for token in statement.tokens) > 1:
         return "", ""
     if any(token.is_word("OR", "XOR", "BETWEEN", "CASE", "UNION") or token.is_symbol("|") for token in tokens):
@@ -363,7 +365,7 @@ def _named(statement: Statement, tokens: Sequence[Token]) -> TableName:
 
 
 def sqlite_condition(statement: Statement, tokens: Sequence[Token], first: int) -> tuple[str, tuple[Value, ...]]:
-    """What stands behind WHERE, as text and its parameters, numbered from `first` on. Raises: StatementRefused."""
+    """Return the condition after WHERE, as text and its parameters, numbered from `first` on. Raises: StatementRefused."""
     translation = _Translation(statement, parameters=[None] * (first - 1))
     text = translation.translate(tokens, _Frame("other"))
     if translation.tables or not text:
@@ -408,7 +410,7 @@ def _column(expression: Sequence[Token], label: str) -> ResultColumn:
 
 
 def _number_of(expression: Sequence[Token]) -> Literal["", "integer", "decimal", "real"]:
-    """What kind of number an expression is, by the functions and signs in it."""
+    """Return the kind of number of an expression, by its functions and signs."""
     words = {token.text.upper() for token in expression if token.kind is Kind.WORD}
     if words & {"POW", "POWER"}:
         return "real"
@@ -418,7 +420,7 @@ def _number_of(expression: Sequence[Token]) -> Literal["", "integer", "decimal",
 
 
 def _closes_at_end(expression: Sequence[Token]) -> bool:
-    """Whether the parenthesis behind its first token is closed by its last one."""
+    """Return whether the parenthesis after its first token is closed by its last one."""
     depth = 0
     for token in expression[1:-1]:
         depth += token.is_symbol("(") - token.is_symbol(")")
@@ -436,5 +438,5 @@ def _kind(tokens: Sequence[Token], index: int) -> Kind | None:
 
 
 def _quoted(name: str) -> str:
-    """A name as SQLite takes it; in back quotes it is never taken for a string."""
+    """Return a name for SQLite; in back quotes it is never taken for a string."""
     return "`" + name.replace("`", "``").replace("\0", "") + "`"

@@ -1,4 +1,4 @@
-"""Which words of MySQL's SELECT are understood, and what they are in SQLite."""
+"""The words of MySQL's SELECT that are understood, and SQLite's words for them."""
 
 from typing import Final
 
@@ -19,19 +19,19 @@ KEYWORDS: Final[dict[str, str]] = {word: word for word in _SHARED} | {
     "FALSE": "0",
     "BINARY": "",
 }
-"""MySQL's word to SQLite's."""
+"""SQLite's words by MySQL's."""
 
 REFUSED: Final = frozenset(
     ("INTO", "WITH", "VALUES", "FOR", "LOCK", "PROCEDURE", "WINDOW", "OVER", "XOR", "SOUNDS", "MATCH", "INTERVAL", "SEPARATOR",
      "FORCE", "USE", "IGNORE", "PARTITION", "INTERSECT", "EXCEPT", "LATERAL", "RECURSIVE", "TABLE", "SET")
 )  # fmt: skip
-"""Words that change what follows in a way that is not known here, or does more than read."""
+"""Words that change what follows in a way that is not known here, or do more than read."""
 
 OPTIONS: Final = frozenset(
     ("SQL_NO_CACHE", "SQL_CACHE", "HIGH_PRIORITY", "SQL_CALC_FOUND_ROWS", "SQL_BUFFER_RESULT", "SQL_SMALL_RESULT",
      "SQL_BIG_RESULT", "ALL")
 )  # fmt: skip
-"""What may stand behind SELECT and changes nothing in the answer."""
+"""The words that may follow SELECT and change nothing in the answer."""
 
 # fmt: off
 FUNCTIONS_OF_TABLES: Final[dict[str, str]] = {
@@ -65,4 +65,4 @@ TYPES: Final[dict[str, str]] = {
     "TIME": "TEXT",
     "UNSIGNED": "INTEGER",
 }
-"""What CAST makes."""
+"""The types of CAST."""

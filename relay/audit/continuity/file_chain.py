@@ -1,4 +1,4 @@
-"""The chain of an archive's files: whether each ends as a finished one does, which the next one is, and who wrote them."""
+"""The chain of an archive's files: whether each ends as a finished one does, which one follows, and who wrote them."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _ENDS: Final = frozenset({event_type_name(EventType.ROTATE), event_type_name(Eve
 
 
 def file_ends(audit: Audit) -> DataFrame:
-    """Of each file: its events, its last one, and how many have no CRC."""
+    """Return for each file its events, its last one, and how many have no CRC."""
     if not audit.options.timed:
         return (
             event_counts(audit)
@@ -62,7 +62,7 @@ def file_ends(audit: Audit) -> DataFrame:
 def chain_findings(
     audit: Audit, heads: list[SeriesHead], ends: dict[str, Row], ledger: list[LedgerRow]
 ) -> Iterator[AuditFinding]:
-    """Whether each file leads to the next. Where the archive went on with another source no file leads to another."""
+    """Yield findings where a file does not lead to the next. No file leads to another where the archive went on with another source."""
     missing: list[Place] = []
     unended: list[Place] = []
     unlinked: list[Place] = []
@@ -125,12 +125,12 @@ def chain_findings(
 
 
 def _of_one_source(heads: list[SeriesHead]) -> Iterator[tuple[SeriesHead, SeriesHead]]:
-    """Files that follow each other, of the same source."""
+    """Return consecutive files of the same source."""
     return (pair for pair in pairwise(heads) if pair[0].generation == pair[1].generation)
 
 
 def _rotates_to(audit: Audit, head: SeriesHead, position: int) -> str | None:
-    """The file that the Rotate at `position` names; None: it cannot be read, which the reader of all events reports."""
+    """Return the file that the Rotate at `position` names; None if it cannot be read, which the reader of all events reports."""
     try:
         reader = store_of(audit.options.archive).open(head.file.path)
     except OSError:
@@ -147,8 +147,8 @@ def _rotates_to(audit: Audit, head: SeriesHead, position: int) -> str | None:
 
 
 def identity_findings(heads: list[SeriesHead], ledger: list[LedgerRow], limit: int) -> Iterator[AuditFinding]:
-    """Who wrote each file, and when it was begun, against the file before it. Behind an accepted gap, which is a finding of its
-    own, the source is the same one, or is told there."""
+    """Compare who wrote each file, and when it was begun, with the previous file. After an accepted gap, which is a separate finding,
+    the source is the same one, or is named there."""
     behind_gap = {row.file for row in ledger if row.kind == GAP_ACCEPTED}
     changed: list[Place] = []
     versions: list[Place] = []
@@ -208,7 +208,7 @@ def _server(head: SeriesHead) -> str:
 
 
 def files_frame(audit: Audit, heads: list[SeriesHead], ends: dict[str, Row]) -> DataFrame:
-    """A row for each file."""
+    """Return a row for each file."""
     rows = []
     for head in heads:
         end = ends.get(head.name)
@@ -222,7 +222,7 @@ def files_frame(audit: Audit, heads: list[SeriesHead], ends: dict[str, Row]) -> 
 
 
 def files_section(heads: list[SeriesHead], ends: dict[str, Row], limit: int) -> Section:
-    """The files, and their bytes over time."""
+    """Return a section with the files, and their bytes over time."""
     rows = []
     for head in heads[:limit]:
         end = ends.get(head.name)

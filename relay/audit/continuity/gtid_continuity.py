@@ -1,6 +1,6 @@
-"""GTIDs over the files of an archive: numbers that are missing, that come twice, and heads that contradict the files before.
+"""GTIDs over the files of an archive: missing numbers, repeated numbers, and heads that contradict the previous files.
 
-Spark makes of each file's transactions the ranges of their numbers; the ranges are few, and are compared here.
+Spark turns each file's transactions into ranges of their numbers; the ranges are few, and are compared here.
 """
 
 from bisect import bisect_left
@@ -22,14 +22,14 @@ _SHOWN: Final = 400
 _SHOWN_RANGES: Final = 10
 
 Ranges = list[tuple[int, int]]
-"""Numbers, both ends included, in order and apart."""
+"""These are numbers, both ends included, in order and not adjacent."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """Transactions first to last of one sequence in a file. `key`: uuid, uuid:tag, or MariaDB's domain.
+    """The transactions from `first` to `last` of one sequence in a file. `key` is uuid, uuid:tag, or MariaDB's domain.
 
-    `extra`: how many of them come more than once.
+    `extra` is how many of them come more than once.
     """
 
     file: str
@@ -41,9 +41,9 @@ class FileRange:
 
 @dataclass(slots=True)
 class GtidReport:
-    """What was found. `missing`, `twice`: the first of them, with their numbers; `missing_count`: of all stretches that are
-    missing; `differs`: heads; `sequences`: key -> ranges in the archive; `gaps`: key -> what is missing between them.
-    """
+    """The result. `missing` and `twice` are the first such places, with their numbers; `missing_count` is that of all missing
+    stretches; `differs` are heads; `sequences` maps a key to its ranges in the archive; `gaps` maps a key to what is missing between
+    them."""
 
     missing: list[Place] = field(default_factory=list)
     missing_count: int = 0
@@ -54,7 +54,7 @@ class GtidReport:
 
 
 def head_state(store: Store, head: SeriesHead) -> GtidSet | GtidList | None:
-    """What the file's Previous_gtids or Gtid_list says was executed before it; None: it says nothing that can be read."""
+    """Return what the file's Previous_gtids or Gtid_list says was executed before it; None if it says nothing readable."""
     if head.flavour is None:
         return None
     try:
@@ -75,18 +75,19 @@ def compare(
     ranges: Iterable[FileRange],
     most: int = 1000,
 ) -> GtidReport:
-    """Goes over the files in order. `heads`: of each file, as `head_state` gives it; `most`: places of missing stretches.
+    """Check the files in order. `heads` has the result of `head_state` for each file; `most` limits the places of missing stretches.
 
-    Where an archive went on with another source (see `generation_of`), that one's files may repeat transactions of the one before
-    (in `ranges` or not), and their heads need not name all that it wrote: they must only not name what the archive lacks.
+    Where an archive went on with another source (see `generation_of`), that one's files may repeat transactions of the previous one (in
+    `ranges` or not), and their heads need not name all that it wrote: they must only not name anything that is missing from the
+    archive.
     """
     inside: defaultdict[str, defaultdict[str, list[FileRange]]] = defaultdict(lambda: defaultdict(list))
     for one in ranges:
         inside[one.file][one.key].append(one)
     report = GtidReport()
     begun: dict[str, Ranges] | None = None
-    held = _Numbers()  # of the whole archive, and what was executed before it
-    known = _Numbers()  # of the files of one source
+    held = _Numbers()  # This is the whole archive, and what was executed before it
+    known = _Numbers()  # These are the files of one source
     sequences = _Numbers()
     headed = False
     for number, (file, head) in enumerate(zip(files, heads, strict=True)):
@@ -94,7 +95,7 @@ def compare(
             known, headed = _Numbers(), False
         stated = None if head is None else _stated(head)
         if stated is not None and begun is None:
-            # Where a sequence was before the archive nobody says if it was there before the first head that can be read.
+            # If a sequence existed before the archive, it is unknown whether it existed before the first readable head.
             begun = {key: there for key, there in stated.items() if key not in sequences.ranges}
             begun |= {key: [(1, there[0][0] - 1)] for key, there in sequences.ranges.items()}
         elif stated is not None and not headed:
@@ -104,7 +105,7 @@ def compare(
         elif stated is not None:
             _compare_last(report, file, stated, known, held)
         if stated is not None:
-            # A Gtid_list does not tell that all before its numbers was executed: only what is new in it is taken.
+            # A Gtid_list does not say that all before its numbers was executed: only what is new in it is taken.
             known.add(stated if isinstance(head, GtidSet) or not headed else known.beyond(stated))
             held.add(stated if isinstance(head, GtidSet) or not number else held.beyond(stated))
             headed = True
@@ -119,18 +120,18 @@ def compare(
 
 
 def generation_of(file: str) -> str:
-    """The directory of a later source in an archive, as names of files have it: g0002; "" for the first source."""
+    """Return the directory of a later source in an archive, as names of files have it: g0002; "" for the first source."""
     return file.rpartition("/")[0]
 
 
 class _Numbers:
-    """Numbers of some sequences. To add what stands behind the others, as in a binlog, is cheap."""
+    """The numbers of some sequences. Adding numbers after the others, as in a binlog, is cheap."""
 
     def __init__(self) -> None:
         self.ranges: defaultdict[str, Ranges] = defaultdict(list)
 
     def add(self, more: Mapping[str, Ranges]) -> None:
-        """Takes the numbers of `more` in."""
+        """Add the numbers of `more`."""
         for key, there in more.items():
             ranges = self.ranges[key]
             for first, last in there:
@@ -141,11 +142,11 @@ class _Numbers:
                 ranges[low:high] = [(first, last)]
 
     def newest(self, key: str) -> int:
-        """The highest number of a sequence; 0: there is none."""
+        """Return the highest number of a sequence; 0 if there is none."""
         return self.ranges[key][-1][1] if self.ranges.get(key) else 0
 
     def beyond(self, stated: Mapping[str, Ranges]) -> dict[str, Ranges]:
-        """What is behind the highest numbers."""
+        """Return what is above the highest numbers."""
         lasts = {key: there[-1][1] for key, there in stated.items()}
         return {key: [(self.newest(key) + 1, last)] for key, last in lasts.items() if last > self.newest(key)}
 
@@ -164,7 +165,7 @@ def _stated(head: GtidSet | GtidList) -> dict[str, Ranges]:
 
 
 def _compare_first(report: GtidReport, file: str, stated: dict[str, Ranges], held: _Numbers) -> None:
-    """The first head of a later source."""
+    """Compare the first head of a later source."""
     lost = {key: without(there, held.ranges.get(key, [])) for key, there in stated.items()}
     if any(lost.values()):
         text = f"its source had executed {_text(lost)}, which the sources before it did not write here"
@@ -184,7 +185,7 @@ def _compare_head(report: GtidReport, file: str, stated: dict[str, Ranges], know
 
 
 def _compare_last(report: GtidReport, file: str, stated: dict[str, Ranges], known: _Numbers, held: _Numbers) -> None:
-    """A Gtid_list names the last group of each domain only."""
+    """Compare a Gtid_list, which names only the last group of each domain."""
     for key, there in stated.items():
         last, newest = there[-1][1], known.newest(key)
         if last < newest or last > max(newest, held.newest(key)):
@@ -193,7 +194,7 @@ def _compare_last(report: GtidReport, file: str, stated: dict[str, Ranges], know
 
 
 def _find_again(report: GtidReport, file: str, key: str, own: list[FileRange], known: _Numbers) -> None:
-    """What a file has of one sequence that came before, in the file or in one before it."""
+    """Find transactions of one sequence in a file that came before, in the file or in an earlier one."""
     again = _common(merged((one.first, one.last) for one in own), known.ranges.get(key, []))
     parts = [_text({key: again})] if again else []
     parts += [f"{one.extra} of {_text({key: [(one.first, one.last)]})}" for one in own if one.extra][:_SHOWN_RANGES]
@@ -209,7 +210,7 @@ def _find_missing(
     held: _Numbers,
     most: int,
 ) -> None:
-    """Numbers between those that are there; a gap's place is the file in which the sequence goes on behind it."""
+    """Find missing numbers between existing ones; a gap's place is the file in which the sequence goes on after it."""
     goes_on: dict[tuple[str, int], str] = {}
     for file in files:
         for key, own in inside[file].items():
@@ -230,7 +231,7 @@ def _find_missing(
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """The same numbers, in order and apart."""
+    """Return the same numbers, in order and not adjacent."""
     made: Ranges = []
     for first, last in sorted(ranges):
         if made and first <= made[-1][1] + 1:
@@ -241,7 +242,7 @@ def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def without(ranges: Ranges, taken: Ranges) -> Ranges:
-    """The numbers of `ranges` that are not in `taken`."""
+    """Return the numbers of `ranges` that are not in `taken`."""
     left: Ranges = []
     for first, last in ranges:
         left += _holes(taken, first, last)

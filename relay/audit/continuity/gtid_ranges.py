@@ -1,4 +1,4 @@
-"""The GTIDs of an archive's transactions, as ranges of each file, and what `gtid_continuity` finds by them."""
+"""The GTIDs of an archive's transactions, as ranges of each file, and what `gtid_continuity` finds with them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from relay.report.text import number_of
 
 _MOST_RANGES: Final = 500_000
 
-# Numbers without a gap, each once, are known by their count, their sum and the squares of their remainders.
+# Numbers without a gap, each once, are recognized by their count, their sum and the squares of their remainders.
 _CYCLE: Final = 65536
 _MYSQL_KEY: Final = r"^(.*):(\d+)$"
 _MARIADB_KEY: Final = r"^(\d+)-\d+-(\d+)$"
@@ -25,7 +25,7 @@ _MARIADB_KEY: Final = r"^(\d+)-\d+-(\d+)$"
 
 @dataclass(frozen=True, slots=True)
 class Gtids:
-    """What was found; how many transactions have no GTID, and one; sequences too scattered to be compared, with their files."""
+    """The result: the report, how many transactions have no GTID, and one; sequences too scattered to be compared, with their files."""
 
     report: GtidReport
     anonymous: int
@@ -34,7 +34,7 @@ class Gtids:
 
 
 def gtids_of(audit: Audit, transactions: DataFrame, heads: list[SeriesHead]) -> Gtids:
-    """Compares the GTIDs of `transactions` (file, gtid) with each other and with the files' heads."""
+    """Compare the GTIDs of `transactions` (file, gtid) with each other and with the files' heads."""
     mysql = F.regexp_extract("gtid", _MYSQL_KEY, 1)
     is_mysql = F.col("gtid").contains(":")
     key = F.when(is_mysql, mysql).otherwise(F.regexp_extract("gtid", _MARIADB_KEY, 1))
@@ -84,7 +84,7 @@ def gtids_of(audit: Audit, transactions: DataFrame, heads: list[SeriesHead]) -> 
 
 
 def _too_many(islands: DataFrame) -> list[Row]:
-    """The sequences in files that have most of the ranges, where all together are more than can be compared here."""
+    """Return the sequences in files that have most of the ranges, if all together are more than can be compared here."""
     counted = islands.groupBy("file", "key").agg(
         F.count("*").alias("islands"), F.min("first").alias("first"), F.max("last").alias("last")
     )
@@ -99,13 +99,13 @@ def _too_many(islands: DataFrame) -> list[Row]:
 
 
 def _is_whole(row: Row) -> bool:
-    """Whether the numbers are first, first + 1, … last, each once, by their count and two sums."""
+    """Return whether the numbers are first, first + 1, … last, each once, by their count and two sums."""
     first, last, count = int(row["first"]), int(row["last"]), row["count"]
     if last - first + 1 != count or int(row["sum"]) != (first + last) * count // 2:
         return False
 
     def squares(n: int) -> int:
-        """Of the remainders of 0 to n."""
+        """Return the sum of the squares of the remainders of 0 to n."""
         cycles, rest = divmod(n + 1, _CYCLE)
         return cycles * _squares_below(_CYCLE) + _squares_below(rest)
 
@@ -117,7 +117,7 @@ def _squares_below(n: int) -> int:
 
 
 def _islands(numbered: DataFrame) -> DataFrame:
-    """Ranges without a gap, of the sequences in which something is missing or comes twice."""
+    """Return ranges without a gap, of the sequences in which something is missing or repeated."""
     order = Window.partitionBy("file", "key").orderBy("number")
     once = numbered.groupBy("file", "key", "number").agg((F.count("*") - 1).alias("extra"))
     return (
@@ -128,7 +128,7 @@ def _islands(numbered: DataFrame) -> DataFrame:
 
 
 def gtid_findings(gtids: Gtids, limit: int) -> Iterator[AuditFinding]:
-    """What is missing, comes twice, contradicts, or could not be looked at."""
+    """Yield findings about what is missing, repeated, contradictory, or could not be checked."""
     report = gtids.report
     if report.missing:
         yield AuditFinding(
@@ -178,7 +178,7 @@ def gtid_findings(gtids: Gtids, limit: int) -> Iterator[AuditFinding]:
 
 
 def gtid_sections(gtids: Gtids, limit: int) -> list[Section]:
-    """Each sequence: from where to where, and how much of it."""
+    """Return a section on each sequence: its first and last number, and how much of it exists."""
     report = gtids.report
     if not gtids.with_gtid:
         return []

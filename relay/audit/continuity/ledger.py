@@ -1,4 +1,4 @@
-"""What an archive's ledger tells of gaps and cuts: findings of `continuity`, and a listing of all rows."""
+"""The gaps and cuts in an archive's ledger: findings of `continuity`, and a listing of all rows."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,8 +16,8 @@ from relay.binlog_tables.plan.series_files import SeriesFile
 from relay.binlog_tables.plan.store import LocalStore, plain_path
 from relay.report.content import ReportTable, Section
 
-# kind -> what it is. Rows of other kinds (a purge, a new name, a source that was given up) are listed, and no findings: nothing
-# of the archive is missing by them.
+# This maps a kind to its meaning. Rows of other kinds (a purge, a new name, a source that was given up) are listed, and are no
+# findings: nothing of the archive is missing because of them.
 GAPS: Final = {
     "gap": "Files that the archive knows to be missing",
     GAP_ACCEPTED: "Gaps in the source's binlogs that somebody accepted",
@@ -35,9 +35,10 @@ GAPS: Final = {
 
 
 def read_ledgers(archive: str, files: list[SeriesFile], *, of_these: bool) -> list[LedgerRow]:
-    """The ledgers of the archive that holds `files`, of all its sources, oldest first; nothing where they are no archive.
+    """Return the ledgers of the archive that contains `files`, of all its sources, oldest first; nothing if they are no archive.
 
-    Files of a later source are named as the audit names them. `of_these`: only rows that are about `files`. Raises: ArchiveError.
+    Files of a later source have the names that the audit uses. With `of_these` only rows about `files` are returned. Raises:
+    ArchiveError.
     """
     if not isinstance(store_of(archive), LocalStore):
         return []
@@ -58,7 +59,7 @@ def read_ledgers(archive: str, files: list[SeriesFile], *, of_these: bool) -> li
 
 
 def ledger_findings(ledger: list[LedgerRow], limit: int) -> Iterator[AuditFinding]:
-    """A finding for each kind in which something of the archive is missing, or not as it was."""
+    """Yield a finding for each kind in which something of the archive is missing or changed."""
     for kind, title in GAPS.items():
         rows = [row for row in ledger if row.kind == kind]
         if rows:
@@ -76,7 +77,7 @@ def ledger_findings(ledger: list[LedgerRow], limit: int) -> Iterator[AuditFindin
 
 
 def gap_before(ledger: list[LedgerRow], file: str) -> str:
-    """What the ledger says of files that are missing before `file`, as the end of a sentence; "" without a ledger."""
+    """Return what the ledger says about missing files before `file`, as the end of a sentence; "" without a ledger."""
     if not ledger:
         return ""
     told = [row for row in ledger if row.kind in ("gap", "file_missing") and row.file == file]
@@ -84,7 +85,7 @@ def gap_before(ledger: list[LedgerRow], file: str) -> str:
 
 
 def ledger_sections(ledger: list[LedgerRow], limit: int) -> list[Section]:
-    """The newest rows of the ledger."""
+    """Return the newest rows of the ledger."""
     if not ledger:
         return []
     rows = [

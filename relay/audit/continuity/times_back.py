@@ -1,4 +1,4 @@
-"""Times that go back: where a part of a file ended before what came earlier in the archive."""
+"""Times that go back: a part of a file ended before what came earlier in the archive."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,9 +20,9 @@ _ADVICE: Final = (
 
 
 def times_back(audit: Audit, transactions: DataFrame) -> Iterator[AuditFinding]:
-    """Pieces of a file whose earliest transaction ended before what came earlier: exact to the piece, and cheap.
+    """Yield findings about pieces of a file whose earliest transaction ended before what came earlier: exact to the piece, and cheap.
 
-    Of pieces that stay behind only the first is told. The files of each source that the archive was over stand for themselves.
+    Of consecutive late pieces only the first is reported. The files of each source of the archive are treated separately.
     """
     pieces = (
         transactions.where("last_time IS NOT NULL AND CAST(last_time AS BIGINT) > 0")

@@ -1,1 +1,1 @@
-"""What statements changed in the tables of an archive: from where on a table is another one, and in which columns and keys."""
+"""The changes that statements made to the tables of an archive: from which place a table differs, and in which columns and keys."""

@@ -1,4 +1,4 @@
-"""From where on the tables of an archive are others: by what the relay recorded, and by the statements in the binlogs."""
+"""The places from which the tables of an archive differ: by the relay's record, and by the statements in the binlogs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from relay.schema_history.schema_facts import Place
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """A table before and behind a place; None: there was none, or it is not known. `file`: as the audit names it."""
+    """A table before and after a place; None if there was none, or it is unknown. `file` is named as the audit names it."""
 
     file: str
     position: int
@@ -25,17 +25,17 @@ class SchemaChange:
 
     @property
     def table(self) -> str:
-        """schema.table."""
+        """The name as schema.table."""
         return ".".join(self.name)
 
     @property
     def told(self) -> list[str]:
-        """What is another."""
+        """The differences."""
         return table_differences(self.before, self.after)
 
 
 def schema_changes(store: Store, files: Sequence[SeriesFile]) -> list[SchemaChange]:
-    """Every change of a table in these files, in their order. Blocking. Raises: OSError."""
+    """Return every change of a table in these files, in their order. Blocking. Raises: OSError."""
     found: list[SchemaChange] = []
     directories = dict.fromkeys(file.path.rpartition("/")[0] for file in files)
     for directory in directories:

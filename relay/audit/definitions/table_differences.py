@@ -1,4 +1,4 @@
-"""Two versions of a table compared: columns, keys, engine, character set."""
+"""A comparison of two versions of a table: columns, keys, engine, character set."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from protocol.sql.tables.source_table import Column, Key, Table
 
 
 def table_differences(before: Table | None, after: Table | None) -> list[str]:
-    """What is another in `after`, each in a few words; None: there was no such table, or nobody knows it."""
+    """Return the differences in `after`, each in a few words; None means that there was no such table, or that it is unknown."""
     if before is None or after is None:
         return [] if before is after else [f"{_columns_told(after)}"] if after is not None else ["not known any more"]
     return [
@@ -45,7 +45,7 @@ def _column_changes(before: tuple[Column, ...], after: tuple[Column, ...]) -> It
 
 
 def _renamed(before: tuple[Column, ...], after: tuple[Column, ...]) -> dict[str, str]:
-    """Columns that stand at the same place in a table of as many columns, and have another name now."""
+    """Return columns at the same place in a table of as many columns that have another name now."""
     if len(before) != len(after):
         return {}
     names_before, names_after = {column.name for column in before}, {column.name for column in after}

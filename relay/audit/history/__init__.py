@@ -1,1 +1,1 @@
-"""One row through an archive: the key that names it, the changes that are of it, also under other keys."""
+"""One row through an archive: the key that names it, and its changes, also under other keys."""

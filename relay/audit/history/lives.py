@@ -1,4 +1,4 @@
-"""Which changes of a table are of one row: a row lives from its insert to its delete, and may have other keys in between.
+"""The changes of a table that belong to one row: a row lives from its insert to its delete, and may have other keys in between.
 
 Keys are unique: at any time one row has a key, or none. So a row is followed by its key from each change to the next.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 Key = tuple[str, ...]
 Order = tuple[int, ...]
-"""Of changes in an archive: later ones have a larger one."""
+"""This orders changes in an archive: later ones have a larger one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class KeyedChange:
-    """A change of a row. `before` None: an insert; `after` None: a delete; both None: here all rows of the table went."""
+    """A change of a row. `before` is None for an insert, `after` for a delete; both are None where all rows of the table were
+    removed."""
 
     at: Order
     before: Key | None
@@ -32,9 +33,9 @@ class KeyedChange:
 
 
 def keys_of_lives(key: Key, moves: Sequence[Move]) -> set[Key]:
-    """Every key that a row had, or may have had, which at some time had `key`. `moves`: of the whole table, in their order.
+    """Return every key that a row had, or may have had, which at some time had `key`. `moves` are those of the whole table, in order.
 
-    It may be too many, where a row was deleted and its key given to another: `lives_of` finds out.
+    There may be too many, if a row was deleted and its key given to another: `lives_of` finds out.
     """
     out_of: defaultdict[Key, list[Move]] = defaultdict(list)
     into: defaultdict[Key, list[Move]] = defaultdict(list)
@@ -76,9 +77,9 @@ def _at(move: Move) -> Order:
 
 
 def lives_of(key: Key, changes: Iterable[KeyedChange]) -> dict[Order, int]:
-    """The changes of rows that at some time had `key`: where each is, and of which of these rows it is, 1 for the first.
+    """Map the place of each change of a row that at some time had `key` to the number of that row, 1 for the first.
 
-    `changes`: in their order, all that have a key of `keys_of_lives`.
+    `changes` are, in order, all that have a key of `keys_of_lives`.
     """
     row_with: dict[Key, int] = {}
     of_row: list[list[Order]] = []

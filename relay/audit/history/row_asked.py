@@ -1,4 +1,4 @@
-"""The row that a history is about: what --table and --key say."""
+"""The row of a history, as --table and --key name it."""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from relay.commands.outcome import CommandFailed
 
 @dataclass(frozen=True, slots=True)
 class RowAsked:
-    """A row of `schema`.`table`. `key`: column -> value as text; a value alone stands under "" until its column is known."""
+    """A row of `schema`.`table`. `key` pairs columns with values as texts; a value alone is under "" until its column is known."""
 
     schema: str
     table: str
@@ -16,7 +16,7 @@ class RowAsked:
 
     @property
     def name(self) -> str:
-        """schema.table."""
+        """The name as schema.table."""
         return f"{self.schema}.{self.table}"
 
     @property
@@ -26,15 +26,16 @@ class RowAsked:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """Its values."""
+        """The key's values."""
         return tuple(value for _, value in self.key)
 
     def told(self) -> str:
-        """id = 42"""
+        """Return the key in words, such as id = 42."""
         return key_text(self.columns, self.values)
 
     def with_columns(self, primary_key: tuple[str, ...] | None) -> "RowAsked":
-        """The same with the column of a value that stands alone. None: nobody told the primary key. Raises: CommandFailed."""
+        """Return the same with the column of a value that was given alone. None means that the primary key is unknown. Raises:
+        CommandFailed."""
         if self.columns != ("",):
             return self
         example = json.dumps({"id": 42})
@@ -54,14 +55,14 @@ class RowAsked:
 
 
 def key_text(columns: tuple[str, ...], values: tuple[str | None, ...] | None) -> str:
-    """A key in words."""
+    """Return a key in words."""
     if values is None:
         return "-"
     return ", ".join(f"{column} = {value}" for column, value in zip(columns, values, strict=True))
 
 
 def parse_row(table: str, key: str) -> RowAsked:
-    """--table db.t and --key 42, --key abc, or --key '{"id": 42, "part": 1}'. Raises: CommandFailed."""
+    """Parse --table db.t and --key 42, --key abc, or --key '{"id": 42, "part": 1}'. Raises: CommandFailed."""
     schema, dot, name = table.partition(".")
     if not (schema and dot and name):
         raise CommandFailed(f"--table is {table!r}: it takes a table with its database, such as shop.orders.")
@@ -78,7 +79,7 @@ def parse_row(table: str, key: str) -> RowAsked:
 
 
 def _value_text(value: object) -> str | None:
-    """As the level rows has it, in JSON without its quotes; None for what is no key's value."""
+    """Return a value as level rows has it, in JSON without its quotes; None for anything that is no key's value."""
     if isinstance(value, bool):
         return str(int(value))
     return value if isinstance(value, str) and value else None

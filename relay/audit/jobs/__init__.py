@@ -1,6 +1,6 @@
 """Audits: questions to an archive that Spark answers, each with a report.
 
-A job is a module here with `JOB`, a `Job`; its name stands in `JOBS`, so that the command line knows it without Spark.
+A job is a module here with `JOB`, a `Job`; its name is listed in `JOBS`, so that the command line knows it without Spark.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ JOBS: Final[dict[str, str]] = {
     "definitions": "Every statement that defines something, with what it changed in tables; what is another at the end than before.",
     "readiness": "What would stop or surprise a newer replica.",
 }
-"""Name -> what it tells, in a sentence."""
+"""This maps a name to what the audit reports, in a sentence."""
 
 ALL: Final = "all"
-"""In place of a name: every audit, in one session."""
+"""In place of a name, this runs every audit in one session."""

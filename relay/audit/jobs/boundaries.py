@@ -1,4 +1,4 @@
-"""boundaries: stamps against inference, transitions that cannot be, stretches without stamps; per file and per type."""
+"""boundaries: stamps against inference, impossible transitions, stretches without stamps; per file and per type."""
 
 from collections import Counter
 from typing import Final
@@ -17,7 +17,7 @@ _DIFFERS: Final = "stamped AND boundary <> inferred"
 
 
 def run(audit: Audit) -> AuditResult:
-    """One pass that counts; files in which something is wrong are read again for the places."""
+    """Count in one pass; files with findings are read again for the places."""
     events = audit.read(
         "events", "file", "position", "end", "time", "type", "boundary", "inferred", "stamped", "finding"
     )
@@ -108,7 +108,7 @@ def _differences(audit: Audit, events: DataFrame, by_file: DataFrame, count: int
 
 
 def _transitions(audit: Audit, events: DataFrame, by_file: DataFrame, count: int) -> AuditFinding:
-    """What stood before: the newest event that is not Ignore, in the same file."""
+    """Return a finding about transitions, with the preceding event: the newest one that is not Ignore, in the same file."""
     order = Window.partitionBy("file").orderBy("position")
     within = events.join(F.broadcast(by_file.where("violations > 0").select("file")), "file", "left_semi")
     before = within.where("boundary <> 'Ignore Boundary'").withColumn("before", F.lag("boundary").over(order))
@@ -130,7 +130,7 @@ def _transitions(audit: Audit, events: DataFrame, by_file: DataFrame, count: int
 
 
 def _stretches(audit: Audit, events: DataFrame, by_file: DataFrame) -> DataFrame:
-    """Runs of events without a stamp; of a file without any, the whole file at once."""
+    """Return runs of events without a stamp; of a file without any, the whole file at once."""
     order = Window.partitionBy("file").orderBy("position")
     mixed = by_file.where("stamped > 0 AND stamped < events").select("file")
     marked = (

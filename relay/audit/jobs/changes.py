@@ -1,4 +1,4 @@
-"""changes: every change of the rows of chosen tables, in order, with the statement behind it."""
+"""changes: every change of the rows of chosen tables, in order, with the statement that caused it."""
 
 from collections import Counter
 from typing import Final
@@ -21,7 +21,7 @@ _SHOWN_CHARACTERS: Final = 400
 
 
 def run(audit: Audit) -> AuditResult:
-    """All changes as Parquet, the first of them in the report."""
+    """Write all changes as Parquet, and the first of them in the report."""
     table = F.concat_ws(".", "schema", "table")
     rows = audit.read("rows", *_COLUMNS).where(F.col("table").isNull() | audit.wants_table(table))
     changes = rows.where("operation IS NOT NULL").withColumn("statement", masked_statement())

@@ -1,8 +1,8 @@
-"""continuity: whether an archive is complete from its first byte to its last, and what is missing where it is not.
+"""continuity: whether an archive is complete from its first byte to its last, and what is missing if it is not.
 
-CRCs and positions are checked by the reader of all events (the frame's own findings). Here: the chain of files, who wrote
-them, times that go back, GTIDs, and what the archive's ledger says of gaps. With --since and --until the files of that time
-are looked at whole: a part of a file has no head and no end.
+CRCs and positions are checked by the reader of all events (the frame's own findings). This job checks the chain of files, who wrote
+them, times that go back, GTIDs, and the gaps in the archive's ledger. With --since and --until the files of that time are checked as a
+whole: a part of a file has no head and no end.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ _TRANSACTIONS: Final = ("file", "start", "last_time", "gtid", "events")
 
 
 def run(audit: Audit) -> AuditResult:
-    """One pass over events for the files' ends, two over transactions for times and GTIDs, and the frame's over all bytes."""
+    """Make one pass over events for the files' ends, two over transactions for times and GTIDs, and the frame's over all bytes."""
     limit = audit.options.limit
     audit.step("Looking at the ends of files")
     ends = {row["file"]: row for row in audit.keep(file_ends(audit)).collect()}

@@ -1,6 +1,5 @@
-"""definitions: every statement that defines something, in order, with what it changed in tables; and what is another at the end than at
-the beginning.
-"""
+"""definitions: every statement that defines something, in order, with its changes to tables, and the differences between the beginning
+and the end."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -35,7 +34,7 @@ _CHANGES: Final = "file string, position bigint, table string, known boolean, ch
 
 
 def run(audit: Audit) -> AuditResult:
-    """One pass over the statements; the tables are followed where the audit was started, through all files."""
+    """Make one pass over the statements; the tables are followed on the driver, through all files."""
     audit.step("Following definitions of tables")
     changes = schema_changes(store_of(audit.options.archive), audit.files)
     audit.step("Reading definitions")
@@ -89,7 +88,7 @@ def _shown(text: str) -> str:
 
 
 def _with_changes(audit: Audit, statements: DataFrame, changes: list[SchemaChange]) -> DataFrame:
-    """A row for each table that a statement changes; for one that changes none that is known, one row."""
+    """Return a row for each table that a statement changes; for one that changes no known table, one row."""
     rows = [(one.file, one.position, one.table, one.after is not None, one.told) for one in changes]
     known = audit.frame_of(_CHANGES, rows).where(audit.wants_table(F.col("table")))
     joined = statements.join(F.broadcast(known), ["file", "position"], "left")
@@ -121,7 +120,7 @@ def _failed(audit: Audit, every: DataFrame) -> list[AuditFinding]:
 
 
 def _not_followed(audit: Audit, every: DataFrame) -> list[AuditFinding]:
-    """Statements behind which a table is not known that was, and those that make one that is not known then."""
+    """Return statements after which a known table is unknown, and those that create one that is unknown then."""
     lost = every.where(_NOT_FOLLOWED)
     count = lost.count()
     if not count:
@@ -138,7 +137,7 @@ def _not_followed(audit: Audit, every: DataFrame) -> list[AuditFinding]:
 
 
 def _differences(changes: list[SchemaChange]) -> list[tuple[SchemaChange, SchemaChange, list[str]]]:
-    """Of each table its first change, its last, and what is another behind the last than before the first."""
+    """Return for each table its first change, its last, and the differences after the last compared with before the first."""
     first: dict[tuple[str, str], SchemaChange] = {}
     last: dict[tuple[str, str], SchemaChange] = {}
     for one in changes:

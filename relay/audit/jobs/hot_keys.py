@@ -17,13 +17,13 @@ from relay.report.text import number_of
 
 _COLUMNS: Final = ("time", "schema", "table", "operation", "before", "after", "finding")
 _OF_TABLE: Final = 10
-"""So many keys of a table the report shows at most; hot_keys.parquet has --limit of each."""
+"""The report shows at most so many keys of a table; hot_keys.parquet has --limit of each."""
 _CHARTED: Final = 20
 _OPERATIONS: Final = {"inserted": "insert", "updated": "update", "deleted": "delete"}
 
 
 def run(audit: Audit) -> AuditResult:
-    """One pass over the rows: each is counted for its key. Spark keeps what the memory does not hold on its disk."""
+    """Make one pass over the rows: each is counted for its key. Spark keeps what does not fit into memory on its disk."""
     audit.step("Looking for primary keys")
     keys = _primary_keys(audit)
     audit.step("Counting changes by key")
@@ -70,7 +70,7 @@ def run(audit: Audit) -> AuditResult:
 
 
 def _primary_keys(audit: Audit) -> dict[tuple[str, str], tuple[str, ...]]:
-    """The newest that is known of each table; empty: it has none."""
+    """Return the newest known primary key of each table; it is empty if the table has none."""
     store = store_of(audit.options.archive)
     newest = {file.path.rpartition("/")[0]: file for file in audit.files}
     found = {}
@@ -81,7 +81,7 @@ def _primary_keys(audit: Audit) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def _counted(audit: Audit, keys: dict[tuple[str, str], tuple[str, ...]]) -> DataFrame:
-    """A row for each key of each table, and one without a key for all changes of a table whose key is not known."""
+    """Return a row for each key of each table, and one without a key for all changes of a table whose key is unknown."""
     named = F.concat_ws(".", "schema", "table")
     rows = audit.read("rows", *_COLUMNS).where(F.col("operation").isNotNull() & audit.wants_table(named))
     known = audit.frame_of(

@@ -1,6 +1,5 @@
-"""mixing: what WL#2687 is about. Groups that change tables with and without transactions, changes without transactions after
-others in statement format, statements that ended with an error, groups closed by ROLLBACK.
-"""
+"""mixing: the subject of WL#2687. It covers groups that change tables with and without transactions, changes without transactions after
+others in statement format, statements that ended with an error, and groups closed by ROLLBACK."""
 
 from collections import Counter
 from typing import Any, Final
@@ -23,7 +22,7 @@ _STATEMENT_HEAD: Final = 300
 
 
 def run(audit: Audit) -> AuditResult:
-    """The findings of the groups that change tables, then one pass over the statements for errors."""
+    """Find the groups that change tables, then make one pass over the statements for errors."""
     groups = changed_groups(audit)
     mixed = groups.judged
     counts = mixed.agg(
@@ -71,7 +70,7 @@ def run(audit: Audit) -> AuditResult:
 
 
 def _from(audit: Audit, span: EngineSpan) -> str | None:
-    """From where on the table has the engine; None: as long as the archive tells."""
+    """Return the place from which the table has the engine; None if it has it from the archive's beginning."""
     number, offset = span.first
     return f"{audit.files[number].name}:{offset}" if 0 <= number < len(audit.files) else None
 
@@ -128,7 +127,7 @@ def _late(audit: Audit, mixed: DataFrame, count: int) -> list[AuditFinding]:
 
 
 def _wanted(audit: Audit, statement_table: Column) -> Column:
-    """Without --tables everything, with it what names one of them."""
+    """Return true for everything without --tables, with it for what names one of them."""
     return audit.wants_table(F.coalesce(statement_table, F.lit(""))) if audit.options.tables else F.lit(True)
 
 

@@ -1,4 +1,4 @@
-"""readiness: what in the archive would stop, or surprise, a newer replica."""
+"""readiness: everything in the archive that would stop, or surprise, a newer replica."""
 
 import functools
 from dataclasses import replace
@@ -30,7 +30,7 @@ _SEVERITIES: Final[dict[Effect, Severity]] = {
 
 
 def run(audit: Audit) -> AuditResult:
-    """Judges statements, events and tables, for newer servers of the source's own family, or for those that are asked for."""
+    """Judge statements, events and tables for newer servers of the source's own family, or for the requested ones."""
     family = family_of(audit)
     stops = view_stops(audit, of_mariadb=family == MIGRATION) if family != MARIADB else StopsFound()
     found = audit.keep(_cases(audit, family, stops))
@@ -52,7 +52,7 @@ def run(audit: Audit) -> AuditResult:
 
 
 def family_of(audit: Audit) -> str:
-    """The servers that the source's replicas become: of MariaDB where the newest file says so and no MySQL is asked for, else of
+    """Return the servers that the source's replicas become: MariaDB if the newest file is of MariaDB and no MySQL is requested, else
     MySQL."""
     flavours = [head.flavour for head in audit.heads if head.flavour]
     if not flavours or flavours[-1] != "mariadb":
@@ -83,7 +83,7 @@ def _cases(audit: Audit, family: str, stops: StopsFound) -> DataFrame:
 
 
 def _is_of_older_server(audit: Audit) -> bool:
-    """Whether the newest file is of a server that lets InnoDB carry out foreign keys."""
+    """Return whether the newest file is of a server whose InnoDB enforces foreign keys."""
     return bool(audit.heads) and version_numbers(audit.heads[-1].version or "") < BY_THE_SERVER_SINCE
 
 
@@ -92,7 +92,7 @@ def _totals(found: DataFrame) -> list[Row]:
 
 
 def _places(audit: Audit, found: DataFrame) -> dict[str, list[Row]]:
-    """The first --limit cases of each check."""
+    """Return the first --limit cases of each check."""
     order = Window.partitionBy("check").orderBy(*audit.file_order, "position", "text")
     first = found.withColumn("nth", F.row_number().over(order)).where(F.col("nth") <= audit.options.limit)
     places: dict[str, list[Row]] = {}

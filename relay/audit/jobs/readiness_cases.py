@@ -1,7 +1,7 @@
-"""Where in an archive the checks of readiness find something: frames of cases, all with the same columns.
+"""The places in an archive where the checks of readiness find something: frames of cases, all with the same columns.
 
-check, count, text, file, position, time: `count` cases of a check that look alike, the first of which stands at the place;
-`text`: a statement without its literals, a table, or a type of events.
+The columns are check, count, text, file, position and time: `count` cases of a check look alike, and the first of them is at the place.
+`text` is a statement without its literals, a table, or a type of events.
 """
 
 import functools
@@ -24,14 +24,14 @@ _INSERT_ID: Final = 2
 _KEY: Final = ["sql_mode", "seeds", "loads", "schema", "digest_text"]
 _TEMPORARY: Final = r"(?i)^\s*CREATE\s+TEMPORARY\s+TABLE"
 _CHANGES: Final = r"(?i)^\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD)\b"
-# With IF NOT EXISTS the table may have been there.
+# With IF NOT EXISTS the table may have existed.
 _CREATES: Final = r"(?i)^\s*CREATE\s+TABLE(?!\s+IF\b)"
-# Month or day 00, in a value of a row's JSON.
+# This finds month or day 00 in a value of a row's JSON.
 _ZERO_DATE: Final = r'"[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)[ "]'
 
 
 def statement_digests(audit: Audit) -> DataFrame:
-    """Statements by file and digest text, sql_mode and seed, with how many there are, and the first."""
+    """Return statements by file and digest text, sql_mode and seed, with their count, and the first."""
     read = audit.read("statements", "file", "position", "time", "type", "schema", "sql_mode", "seeds", "digest_text")
     return audit.keep(
         read.where("digest_text IS NOT NULL")
@@ -51,7 +51,7 @@ def statement_digests(audit: Audit) -> DataFrame:
 
 
 def older_table_cases(digests: DataFrame) -> DataFrame:
-    """Tables that statements change, without a CREATE TABLE in what was read. A case is a table in a file."""
+    """Return tables that statements change, without a CREATE TABLE in what was read. A case is a table in a file."""
     without_temporary = F.regexp_replace("digest_text", _TEMPORARY, "CREATE TABLE")
     made = digests.withColumn("digest_text", without_temporary).where(F.col("digest_text").rlike(_CREATES))
     made = made.select(F.lower(defined_table()).alias("made")).where("made IS NOT NULL").distinct()
@@ -65,7 +65,7 @@ def older_table_cases(digests: DataFrame) -> DataFrame:
 
 
 def logged_changes_cases(digests: DataFrame) -> DataFrame:
-    """Changes of rows that were logged as statements. A case is a kind of them in a file."""
+    """Return changes of rows that were logged as statements. A case is a kind of them in a file."""
     return (
         digests.withColumn("text", F.upper(F.regexp_extract("digest_text", _CHANGES, 1)))
         .where("text <> ''")
@@ -76,7 +76,7 @@ def logged_changes_cases(digests: DataFrame) -> DataFrame:
 
 
 def statement_cases(audit: Audit, by_file: DataFrame, family: str) -> DataFrame:
-    """Statements, judged once for each digest text, sql_mode and seed. by_file: `statement_digests`."""
+    """Return statements, judged once for each digest text, sql_mode and seed. `by_file` is the result of `statement_digests`."""
     key = _KEY
     distinct = by_file.groupBy(*key).agg(
         F.sum("count").alias("count"), audit.first_of("position", "time").alias("first")
@@ -92,13 +92,13 @@ def statement_cases(audit: Audit, by_file: DataFrame, family: str) -> DataFrame:
 def _judge(
     sql_mode: int | None, seeds: int, loads: bool, schema: str | None, digest_text: str, family: str
 ) -> list[str]:
-    """Names of the checks that find something in a statement; once for each distinct one."""
+    """Return names of the checks that find something in a statement; this runs once for each distinct one."""
     statement = LoggedStatement(digest_text, schema or "", sql_mode or 0, seeds, loads)
     return [check.name for check in found_in(statement, family)]
 
 
 def event_cases(audit: Audit, family: str) -> DataFrame:
-    """Types of events, and files without GTIDs."""
+    """Return types of events, and files without GTIDs."""
     counted = _types_counted(audit)
     frames = [
         counted.where(F.col("type_code").isin(sorted(types))).select(
@@ -113,7 +113,7 @@ def event_cases(audit: Audit, family: str) -> DataFrame:
 
 
 def _types_counted(audit: Audit) -> DataFrame:
-    """(file, type, type_code, count, position, time); what a later source's files repeat counts once."""
+    """Return (file, type, type_code, count, position, time); events that a later source's files repeat count once."""
     key = ("file", "type", "type_code")
     if not audit.repeats:
         return (
@@ -158,7 +158,7 @@ def _without_gtids(counted: DataFrame) -> DataFrame:
 
 
 def table_cases(audit: Audit, mapped: DataFrame, family: str) -> DataFrame:
-    """Tables whose rows are in the archive, by what their Table_maps and the recorded schema tell. A case is a table."""
+    """Return tables whose rows are in the archive, by their Table_maps and the recorded schema. A case is a table."""
     named = mapped.withColumn("text", F.concat_ws(".", "schema", "table"))
     by_types = named.select(F.explode("checks").alias("check"), "text", "file", "position", "time")
     frames = [
@@ -184,7 +184,7 @@ def table_cases(audit: Audit, mapped: DataFrame, family: str) -> DataFrame:
 
 
 def zero_date_cases(audit: Audit, dated: list[tuple[str, str]]) -> DataFrame:
-    """Rows of the tables `dated` (schema, table) in which a date has zero parts."""
+    """Return rows of the tables `dated` (schema, table) in which a date has zero parts."""
     rows = audit.read("rows", "file", "position", "time", "schema", "table", "before", "after").where(
         F.col("schema").isin(sorted({schema for schema, _ in dated}))
         & F.col("table").isin(sorted({table for _, table in dated}))
@@ -205,7 +205,7 @@ def zero_date_cases(audit: Audit, dated: list[tuple[str, str]]) -> DataFrame:
 
 
 def mixed_cases(audit: Audit, known: Sequence[tuple[str, int]]) -> DataFrame:
-    """Transactions that change tables with and without transactions, as far as the engines are known, but for those at the places
+    """Return transactions that change tables with and without transactions, as far as the engines are known, except those at the places
     `known`: (file, position)."""
     mixed = changed_groups(audit).judged.where("transactional AND plain")
     if known:

@@ -1,4 +1,4 @@
-"""history: every change of one row, in order, also where it had another key; and what happened to its table in between."""
+"""history: every change of one row, in order, also where it had another key, and the definitions of its table in between."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from relay.report.content import Fact, Kind, ReportTable, Section
 from relay.report.text import number_of
 
 _MOST_CHANGES: Final = 1_000_000
-"""So many changes are looked at here at once: of keys in the whole table, and of rows that had one of the keys."""
+"""The most changes that are held here at once: of keys in the whole table, and of rows that had one of the keys."""
 _SHOWN_CHARACTERS: Final = 400
 _ENDS_ROWS: Final = frozenset({"TRUNCATE TABLE", "TRUNCATE", "DROP TABLE", "CREATE TABLE", "RENAME TABLE"})
 _COLUMNS: Final = (
@@ -45,7 +45,7 @@ _PLACE: Final = "file string, transaction bigint, `row` bigint, life int"
 
 
 def run(audit: Audit) -> AuditResult:
-    """One pass over the table's rows for keys that change, one for the rows that had one of them, two over the statements."""
+    """Make one pass over the table's rows for changing keys, one for the rows that had one of them, and two over the statements."""
     if audit.options.row is None:
         raise CommandFailed("history is about one row: name it with --table and --key.")
     audit.step("Following definitions of tables")
@@ -85,7 +85,7 @@ def _verdict(row: RowAsked, changes: int, lives: int) -> str:
 
 
 def _with_key(asked: RowAsked, changes: Sequence[SchemaChange]) -> RowAsked:
-    """The row with the columns of its key. Raises: CommandFailed."""
+    """Return the row with the columns of its key. Raises: CommandFailed."""
     versions = [
         table for one in changes if ".".join(one.name) == asked.name for table in (one.before, one.after) if table
     ]
@@ -99,19 +99,19 @@ def _with_key(asked: RowAsked, changes: Sequence[SchemaChange]) -> RowAsked:
 
 
 def _rows(audit: Audit, row: RowAsked, *columns: str) -> DataFrame:
-    """The changes of the table; its key before and after as arrays of texts. For one query."""
+    """Return the changes of the table; its keys before and after are arrays of texts. This is for one query."""
     frame = audit.read_table("rows", row.schema, row.table, *columns)
     return (
         frame.where("operation IS NOT NULL")
         .withColumn("old", _key(row, "before"))
         .withColumn("new", _key(row, "after"))
-        # An image that lacks the key (MINIMAL) is of a row that kept it.
+        # An image without the key (MINIMAL) is of a row that kept it.
         .withColumn("new", F.when(F.col("after").isNotNull(), F.coalesce("new", "old")))
     )
 
 
 def _key(row: RowAsked, image: str) -> Column:
-    """The key in an image; NULL where there is no image, or it lacks a column of the key."""
+    """Return the key in an image; NULL if there is no image, or a column of the key is missing from it."""
     shape = StructType([StructField(column, StringType()) for column in row.columns])
     read = F.from_json(F.col(image), shape)
     values = F.array(*(read.getField(column) for column in row.columns))
@@ -119,7 +119,7 @@ def _key(row: RowAsked, image: str) -> Column:
 
 
 def _moves(audit: Audit, row: RowAsked) -> list[Move]:
-    """Raises: CommandFailed: too many keys change."""
+    """Return the updates that changed keys. Raises: CommandFailed if there are too many."""
     frame = _rows(audit, row, "file", "transaction", "row", "operation", "before", "after")
     moved = frame.where("old IS NOT NULL AND new IS NOT NULL AND old <> new").select(
         "file", "transaction", "row", "old", "new"
@@ -168,7 +168,7 @@ def _tuple(values: Sequence[str] | None) -> Key | None:
 
 
 def _check_table(audit: Audit, row: RowAsked, defined: list[Row]) -> None:
-    """Raises: CommandFailed where nothing in these files is about the table: its name may be another."""
+    """Raise CommandFailed if nothing in these files concerns the table: its name may be wrong."""
     names = audit.read("table_maps", "schema", "table").where("table IS NOT NULL").distinct().collect()
     there = sorted(f"{one['schema']}.{one['table']}" for one in names)
     if row.name in there or defined:
@@ -181,7 +181,7 @@ def _check_table(audit: Audit, row: RowAsked, defined: list[Row]) -> None:
 
 
 def _definitions(audit: Audit, row: RowAsked, changes: Sequence[SchemaChange]) -> list[Row]:
-    """Statements that define the table, or empty it."""
+    """Return statements that define the table, or empty it."""
     of_table = {(one.file, one.position) for one in changes if one.table == row.name}
     read = audit.read("statements", "file", "position", "time", "schema", "digest_text").where(
         "digest_text IS NOT NULL"
@@ -197,7 +197,7 @@ def _definitions(audit: Audit, row: RowAsked, changes: Sequence[SchemaChange]) -
 
 
 def _unnamed(audit: Audit, row: RowAsked) -> list[AuditFinding]:
-    """Changes of which nobody can say whether they are of this row."""
+    """Return changes of which it is unknown whether they concern this row."""
     frame = _rows(audit, row, "file", "position", "time", "operation", "before", "after")
     lost = frame.where("old IS NULL AND new IS NULL")
     places, patterns = look_alikes(audit, lost, ("operation",), lambda one: f"{one['operation']}s", position="position")
@@ -231,7 +231,7 @@ def _logged_as_statements(audit: Audit, row: RowAsked) -> list[AuditFinding]:
 def _listing(
     row: RowAsked, rows: list[Row], defined: list[Row], number: dict[str, int], *, left_out: int, lives: int
 ) -> ReportTable:
-    """Changes, and definitions of the table between them."""
+    """Return changes, with definitions of the table between them."""
     columns: dict[str, Kind] = {"place": "place", "time": "time", "what": "word", "key": "code", "what it did": "code"}
     if lives > 1:
         columns["row"] = "count"
@@ -278,7 +278,8 @@ JOB: Final = Job(
 
 
 def changed_columns(before: str | None, after: str | None) -> str:
-    """`before`, `after`: the row's images, as JSON. An image may lack columns (MINIMAL): what it does not have did not change."""
+    """Return the changed columns of the row's images, `before` and `after`, as JSON. A column that is missing from an image (MINIMAL)
+    did not change."""
     old, new = _image(before), _image(after)
     if old is None or new is None:
         return ", ".join(f"{name} = {_shown_value(value)}" for name, value in (new or old or {}).items())

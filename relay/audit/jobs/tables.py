@@ -1,6 +1,6 @@
 """tables: rows inserted, updated and deleted, and bytes, per table and hour; tables without a primary key in row format.
 
-An archive of less than some days is shown in shorter steps than hours.
+An archive of less than some days is shown in steps shorter than an hour.
 """
 
 from datetime import datetime
@@ -26,7 +26,7 @@ _SUMS: Final = tuple(f"SUM({name}) AS {name}" for name in (*_COUNTS, "bytes"))
 
 
 def run(audit: Audit) -> AuditResult:
-    """Two passes: one over the events for their bytes, one over the rows."""
+    """Make two passes: one over the events for their bytes, one over the rows."""
     audit.step("Counting rows")
     step = _step(audit)
     rows = audit.keep(_rows(audit, step))
@@ -38,7 +38,7 @@ def run(audit: Audit) -> AuditResult:
 
 
 def _step(audit: Audit) -> int:
-    """Seconds of a step: an hour at most, which all shorter ones fit into."""
+    """Return the seconds of a step: an hour at most, which is a multiple of all shorter ones."""
     audit.step("Looking at times")
     times = audit.read("transactions", "first_time", "last_time").agg(F.min("first_time"), F.max("last_time"))
     first, last = times.collect()[0]
@@ -46,7 +46,7 @@ def _step(audit: Audit) -> int:
 
 
 def _rows(audit: Audit, step: int) -> DataFrame:
-    """begin, schema, table, inserted, updated, deleted, wrong: rows with something wrong."""
+    """Return begin, schema, table, inserted, updated, deleted and wrong, which counts rows with findings."""
     return (
         audit.read("rows", "time", "operation", "schema", "table", "finding")
         .where(F.col("table").isNull() | audit.wants_table(F.concat_ws(".", "schema", "table")))
@@ -63,7 +63,7 @@ def _begin(step: int) -> Column:
 
 
 def _by_step(audit: Audit, rows: DataFrame, step: int) -> DataFrame:
-    """begin, schema, table, inserted, updated, deleted, bytes."""
+    """Return begin, schema, table, inserted, updated, deleted and bytes."""
     key = ("begin", "schema", "table")
     changed = rows.where("table IS NOT NULL").where(" + ".join(_COUNTS) + " > 0").drop("wrong")
     sizes = (

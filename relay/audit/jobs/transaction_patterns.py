@@ -1,4 +1,5 @@
-"""Transactions by what they change: those of one kind that change the same tables are one row. For the audit `transactions`."""
+"""Transactions by the tables that they change: those of one kind that change the same tables are one row. For the audit
+`transactions`."""
 
 from typing import Any, Final
 
@@ -9,12 +10,12 @@ from relay.audit.runner.audit import Audit
 from relay.report.content import Kind, ReportTable
 
 _SHOWN_TABLES: Final = 10
-# Of the largest and the longest: enough to find it, and to know it again.
+# These columns of the largest and the longest are enough to find it, and to recognize it.
 _EXAMPLE: Final = ("start", "first_time", "events", "rows", "gtid")
 
 
 def transaction_patterns(audit: Audit, transactions: DataFrame) -> DataFrame:
-    """kind, tables, how many, their bytes, the largest, the longest, the first and the last. One pass."""
+    """Return kind, tables, how many, their bytes, the largest, the longest, the first and the last. This takes one pass."""
     return audit.keep(
         transactions.groupBy("kind", "tables").agg(
             F.count("*").alias("transactions"),
@@ -29,12 +30,12 @@ def transaction_patterns(audit: Audit, transactions: DataFrame) -> DataFrame:
 
 
 def _foremost(audit: Audit, column: str) -> Column:
-    """The one with the most of `column`; of several the first in the archive."""
+    """Return the one with the most of `column`; of several the first in the archive."""
     return F.min(F.struct((-F.col(column)).alias("less"), *audit.file_order, *_EXAMPLE))
 
 
 def patterns_table(audit: Audit, patterns: DataFrame) -> ReportTable:
-    """The patterns, those with the most bytes first."""
+    """Return the patterns, those with the most bytes first."""
     columns: dict[str, Kind] = {
         "tables": "code",
         "kind": "word",
@@ -65,7 +66,7 @@ def patterns_table(audit: Audit, patterns: DataFrame) -> ReportTable:
 
 
 def foremost_table(audit: Audit, patterns: DataFrame, what: str, title: str, note: str) -> ReportTable:
-    """The `largest` or the `longest` of each pattern, the foremost first; those with nothing of it are left out."""
+    """Return the `largest` or the `longest` of each pattern, the foremost first; those without a value are left out."""
     kind: Kind = "bytes" if what == "largest" else "seconds"
     columns: dict[str, Kind] = {
         ("bytes" if what == "largest" else "duration"): kind,

@@ -1,4 +1,4 @@
-"""How many transactions a second there were: over time, in the busiest second, and in most seconds. For the audit `transactions`."""
+"""The rate of transactions per second: over time, in the busiest second, and in most seconds. For the audit `transactions`."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -17,12 +17,12 @@ _ACCURACY: Final = 10000
 
 
 def percentiles(column: str) -> Any:
-    """The `PERCENTILES` of a column: exact but for one rank in ten thousand."""
+    """Return the `PERCENTILES` of a column, exact to one rank in ten thousand."""
     return F.percentile_approx(column, list(PERCENTILES.values()), _ACCURACY)
 
 
 def busiest_seconds(transactions: DataFrame) -> dict[str, Any]:
-    """Of the seconds in which a transaction ended: the busiest, and percentiles. One pass."""
+    """Return the busiest of the seconds in which a transaction ended, and percentiles. This takes one pass."""
     seconds = (
         transactions.where("last_time IS NOT NULL")
         .groupBy(F.date_trunc("second", "last_time").alias("second"))
@@ -39,7 +39,8 @@ def busiest_seconds(transactions: DataFrame) -> dict[str, Any]:
 
 
 def rates_section(cells: DataFrame, step: int, total: dict[str, Any], busiest: dict[str, Any]) -> Section:
-    """`cells`: sums by step of time and kind. Each step is divided by those of its seconds that lie in the archive."""
+    """Return the section. `cells` are sums by step of time and kind. Each step is divided by those of its seconds that are in the
+    archive."""
     rows = (
         cells.where("time IS NOT NULL")
         .groupBy("time", "kind")
@@ -91,7 +92,7 @@ def _table(total: dict[str, Any], busiest: dict[str, Any]) -> ReportTable:
 
 
 def rate_figures(total: dict[str, Any], busiest: dict[str, Any]) -> dict[str, object]:
-    """The same for programs."""
+    """Return the same for programs."""
     seconds = seconds_covered(total["first"], total["last"])
     return {
         "first_event": iso(total["first"]),

@@ -1,6 +1,6 @@
-"""What a view with `dependencies = "writeset"` would let replicas apply side by side, for the audit `transactions`.
+"""The transactions that a view with `dependencies = "writeset"` would let replicas apply in parallel, for the audit `transactions`.
 
-By the code that makes views; a task for each file.
+It uses the code that builds views, with a task for each file.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ from relay.view.inspect.file_pass import LookedAtFile
 from relay.view.rules.settings import ViewSettings
 from relay.view.translate.wait_counts import WaitCounts
 
-# Whose GTIDs they are makes no difference.
+# The owner of the GTIDs makes no difference.
 _SETTINGS: Final = ViewSettings("NAME", "assign", UUID(int=0), dependencies="writeset")
 _UNNUMBERED: Final = "binlog.000001"
 _TOTAL: Final = "transactions bigint, beside_the_one_before bigint, batches bigint, mean_width double"
@@ -46,26 +46,27 @@ WAYS_ON: Final = {
     "values_missing": "binlog_row_image = FULL.",
     "rows_not_read": "binlog_row_image = FULL.",
 }
-"""What a DBA can do about each cause; docs/VIEWS.md has the same."""
+"""The measures that a DBA can take for each cause; docs/VIEWS.md has the same."""
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
 
 class _OnExecutors:
-    """TaskRunner: a task of Spark for each."""
+    """A TaskRunner with a Spark task for each."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
 
     def __call__(self, function: Callable[[_Task], _Result], tasks: Sequence[_Task], /) -> Sequence[_Result]:
-        """The results, in the tasks' order."""
+        """Return the results, in the tasks' order."""
         return self._context.parallelize(tasks, len(tasks)).map(function).collect()
 
 
 def dry_run_waits(audit: Audit) -> WaitsAhead:
-    """Of a view that begins with the archive, and one for each later source of it. All files up to --until are gone over, because it
-    hangs on how tables were defined; those that were written at another time are not counted. Nothing of MariaDB's files."""
+    """Return the waits of a view that begins with the archive, and of one for each later source of it. All files up to --until are
+    read, because the result depends on how tables were defined; those that were written at another time are not counted. MariaDB's
+    files have none."""
     found = WaitsAhead()
     if not any(head.flavour == "mysql" for head in audit.heads):
         return found
@@ -85,7 +86,7 @@ def dry_run_waits(audit: Audit) -> WaitsAhead:
 
 
 def _sources(files: Iterable[tuple[SeriesFile, int]]) -> list[list[tuple[SeriesFile, int]]]:
-    """The files of each source: their numbers go up. A file without a number stands alone."""
+    """Return the files of each source: their numbers go up. A file without a number is separate."""
     found: list[list[tuple[SeriesFile, int]]] = []
     for one in files:
         before = found[-1][-1][0] if found else None
@@ -101,7 +102,7 @@ def _name(file: SeriesFile) -> str:
 
 
 def waits_frames(audit: Audit, waits: WaitCounts) -> dict[str, DataFrame]:
-    """All that was counted."""
+    """Return all that was counted."""
     told = waits.record()
     serial = [(one["why"], one["table"], one["transactions"]) for one in told.pop("serial")]
     return {
@@ -111,7 +112,7 @@ def waits_frames(audit: Audit, waits: WaitCounts) -> dict[str, DataFrame]:
 
 
 def waits_section(waits: WaitCounts, limit: int) -> Section:
-    """How many may run side by side, and why the others may not."""
+    """Return how many may run in parallel, and why the others may not."""
     serial = waits.serial.most_common()
     rows = [
         (why, table or None, count, count / max(1, waits.groups), WAYS_ON[why])
@@ -140,7 +141,7 @@ def waits_section(waits: WaitCounts, limit: int) -> Section:
 
 
 def unread_finding(found: WaitsAhead, limit: int) -> list[AuditFinding]:
-    """What is not in the numbers."""
+    """Return a finding about what is missing from the numbers."""
     if not found.unread:
         return []
     places = [Place(part.file, part.offset, part.text) for part in found.unread[:limit]]

@@ -1,5 +1,5 @@
-"""transactions: sizes, durations, rates over time, the largest and the longest, what was rolled back, shares of each kind, and what may
-be applied side by side."""
+"""transactions: sizes, durations, rates over time, the largest and the longest, rolled-back ones, shares of each kind, and what can be
+applied in parallel."""
 
 from collections import Counter
 from typing import Any, Final
@@ -52,8 +52,8 @@ _FRAME: Final = (
 
 
 def run(audit: Audit) -> AuditResult:
-    """Passes over the level transactions for sums, for what there is in each step of time, second and pattern, and for two lists; two
-    over the files for what waits for what."""
+    """Make passes over the level transactions for sums, for each step of time, second and pattern, and for two lists, and two over the
+    files for dependencies."""
     every = (
         audit.read(
             "transactions",
@@ -128,7 +128,7 @@ def _figures(total: dict[str, Any], busiest: dict[str, Any]) -> dict[str, object
 
 
 def _cells(frame: DataFrame, step: int) -> DataFrame:
-    """Sums by time, kind, end and class of size and duration: small whatever the archive's size."""
+    """Return sums by time, kind, end and class of size and duration: small whatever the archive's size."""
     for name, sql in _CLASSES.items():
         frame = frame.withColumn(name, F.expr(sql))
     at = F.expr(f"timestamp_seconds(floor(CAST(last_time AS DOUBLE) / {step}) * {step})").alias("time")
@@ -207,7 +207,7 @@ def _findings(audit: Audit, frame: DataFrame, total: dict[str, Any]) -> list[Aud
 
 
 def _without_tables(every: DataFrame) -> list[AuditFinding]:
-    """What --tables leaves out because nobody can say whether it is about them."""
+    """Return a finding about what --tables leaves out because it is unknown whether it concerns them."""
     count = every.where("size(tables) = 0").count()
     text = (
         "Only row events name their tables. Transactions of statements, and definitions, are left out with --tables, whatever they "
@@ -230,7 +230,7 @@ def _sizes(audit: Audit, cells: DataFrame, total: dict[str, Any], patterns: Data
 
 
 def _percentile_table(total: dict[str, Any]) -> ReportTable:
-    """What half of the transactions have at most, 95 % of them, 99 % of them."""
+    """Return the maximum of half of the transactions, of 95 % of them, and of 99 % of them."""
     columns: dict[str, Kind] = dict.fromkeys(("of a transaction", *PERCENTILES, "most", "mean"), "text")
     rows = []
     for label, name, text in (("bytes", "bytes", size), ("rows", "rows", number), ("duration", "duration", span)):

@@ -1,4 +1,5 @@
-"""Where a view of the archive would stop, for the audit `readiness`: by the rules that make views, on the driver, file by file."""
+"""The places where a view of the archive would stop, for the audit `readiness`: by the rules that build views, on the driver, file by
+file."""
 
 from collections import Counter
 from dataclasses import replace
@@ -29,7 +30,7 @@ from relay.view.stops import source_stops
 from relay.view.stops.stop_reason import StopReason
 from relay.view.stops.view_stop import ViewStop
 
-# Whose GTIDs they are makes no difference.
+# The owner of the GTIDs makes no difference.
 _SETTINGS: Final = ViewSettings("NAME", "assign", UUID(int=0))
 _CASES: Final = "check string, count bigint, text string, file string, position bigint, time timestamp"
 _STOPS: Final = (
@@ -39,8 +40,8 @@ _STOPS: Final = (
 
 
 def view_stops(audit: Audit, *, of_mariadb: bool = False) -> StopsFound:
-    """Of a view with default settings, for the version that is asked for. All files up to --until are gone through, because what stops
-    depends on how tables were defined; stops before --since are left out."""
+    """Return the stops of a view with default settings, for the requested version. All files up to --until are read, because stops
+    depend on how tables were defined; stops before --since are left out."""
     audit.step("Looking for what stops a view")
     since, until = audit.options.since, audit.options.until
 
@@ -67,7 +68,7 @@ def view_stops(audit: Audit, *, of_mariadb: bool = False) -> StopsFound:
 
 
 def _recorded(store: Store, file: SeriesFile) -> InitialSnapshot | None:
-    """What the relay recorded beside this file's generation; it is not read over a network."""
+    """Return the relay's record beside this file's generation; it is not read over a network."""
     if not isinstance(store, LocalStore):
         return None
     return InitialSnapshot(Path(plain_path(file.path)).parent)
@@ -78,8 +79,8 @@ def _target(audit: Audit) -> str:
 
 
 def _gap_before(store: Store, file: SeriesFile) -> AcceptedGap | GapUnreadable | None:
-    """The gap that was accepted before the generation that begins with `file`: no view goes on there. GapUnreadable: nobody can say
-    which. None: there is none."""
+    """Return the gap that was accepted before the generation that begins with `file`, where no view goes on. GapUnreadable means that
+    it is unknown which; None that there is none."""
     directory = file.path.rpartition("/")[0]
     if not isinstance(store, LocalStore):
         unknown = GapUnreadable("it is not read over a network")
@@ -93,14 +94,15 @@ def _gap_before(store: Store, file: SeriesFile) -> AcceptedGap | GapUnreadable |
 
 
 def _up_to_gap(files: list[LookedAtFile], source: int, gap: AcceptedGap) -> list[LookedAtFile]:
-    """Without what the source lost at the gap: no view is made of that. source: the number of the one before it."""
+    """Return the files without what the source lost at the gap, of which no view is built. `source` is the number of the one before
+    it."""
     begin = next(place for place, one in enumerate(files) if one.sources == source)
     ends = [(one, one.name.rpartition("/")[2], one.end) for one in files[begin:]]
     return [*files[:begin], *(replace(one, end=end) for one, _name, end in up_to_fork(ends, gap.fork))]
 
 
 def view_cases(audit: Audit, found: StopsFound) -> DataFrame:
-    """As the cases of other checks. What is only counted of a reason stands at the last place that is listed."""
+    """Return the stops as the cases of other checks. Those of a reason that are only counted are at the last listed place."""
     rows: list[tuple[object, ...]] = []
     listed: Counter[str] = Counter()
     last: dict[str, ViewStop] = {}
@@ -117,13 +119,13 @@ def view_cases(audit: Audit, found: StopsFound) -> DataFrame:
 
 
 def view_stops_frame(audit: Audit, found: StopsFound) -> DataFrame:
-    """The stops that are listed."""
+    """Return the stops that are listed."""
     rows = [(stop.file, stop.offset, stop.group_stop, _time(stop), *stop.reason) for stop in found.stops]
     return audit.frame_of(_STOPS, rows)
 
 
 def view_section(audit: Audit, found: StopsFound) -> Section:
-    """What stops a view, by reason, with the ways on."""
+    """Return the stops of a view, by reason, with the ways on."""
     first: dict[str, ViewStop] = {}
     for stop in found.stops:
         first.setdefault(stop.reason.name, stop)
@@ -156,7 +158,7 @@ def view_section(audit: Audit, found: StopsFound) -> Section:
 
 
 def left_out_section(left_out: LeftOut) -> Section:
-    """What a view of a MariaDB does not hand to its replicas, and what they get as statements."""
+    """Return what a view of a MariaDB withholds from its replicas, and what they get as statements."""
     record = left_out.record()
     counts = [(words, left_out.counts[kind]) for kind, words in WORDS.items() if left_out.counts[kind]]
     newest = [(one["what"], f"{one['file']}:{one['position']}") for one in record["newest"]]

@@ -1,1 +1,1 @@
-"""What an old source's statements, tables and events mean to a newer replica: checks without Spark, one text at a time."""
+"""The consequences of an old source's statements, tables and events for a newer replica: checks without Spark, one text at a time."""

@@ -6,7 +6,7 @@ from typing import Final
 from protocol.sql.lexer import TokenKind
 from relay.audit.readiness.logged_statement import LoggedStatement
 
-# Where the old grammar has them as keywords: the word before.
+# The old grammar has these as keywords after the words listed with each.
 _KEYWORD_BEHIND: Final = {
     "FUNCTION": {"CREATE", "DROP", "ALTER", "AGGREGATE", "SHOW", "EXISTS", "ON", "STATUS", "REPLACE"},
     "CUBE": {"WITH"},
@@ -14,7 +14,7 @@ _KEYWORD_BEHIND: Final = {
     "OFFSET": {"?"},
     "GENERATED": {"AS"},
 }
-# Words before which a name stands, and words or symbols behind it.
+# Names follow these words; the second list has the words or symbols after a name.
 _BEFORE_NAMES: Final = frozenset((
     "TABLE", "INTO", "UPDATE", "FROM", "JOIN", "EXISTS", "COLUMN", "ADD", "CHANGE", "MODIFY", "DROP", "BY", "SET", "WHERE",
     "AND", "OR", "ON", "SELECT", "KEY", "INDEX", "AS", "ORDER", "HAVING", "NOT", "DISTINCT", "LIKE", "RENAME", "TO", "DATABASE",
@@ -25,14 +25,14 @@ _BEFORE_NAMES: Final = frozenset((
 
 
 def used_as_names(statement: LoggedStatement, words: Container[str]) -> Iterator[str]:
-    """The words among `words` that the statement uses as names without quotes."""
+    """Yield the words among `words` that the statement uses as names without quotes."""
     for index, token in enumerate(statement.words):
         word = token.upper
         if token.kind is not TokenKind.WORD or word not in words:
             continue
         before, behind = statement.word(index - 1), statement.word(index + 1)
         if before == ".":
-            continue  # behind a dot every word is a name, to all servers
+            continue  # After a dot every word is a name, to all servers
         if word == "FUNCTION" and (before in _KEYWORD_BEHIND["FUNCTION"] or statement.object_kind == "FUNCTION"):
             continue
         if before in _KEYWORD_BEHIND.get(word, ()):

@@ -1,4 +1,4 @@
-"""What a readiness check is."""
+"""The definition of a readiness check."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MIGRATION: Final = "migration"
 
 
 class Effect(Enum):
-    """What happens on the newer replica."""
+    """The effect on the newer replica."""
 
     STOPS = "stops"
     MAY_DIFFER = "may differ"
@@ -24,11 +24,11 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that is looked for. `concerns`: the replicas' versions, as their documentation (`source`) or a test has it.
+    """One check. `concerns` are the replicas' versions, as their documentation (`source`) or a test has it.
 
-    `families`: which newer servers it is about, a source's own family being what its replicas are of. `stop`: the name by which a
-    [[view]] stops at the same, see docs/ERRORS.md; "": a view translates it, or hands it on to the replica. `finds`: whether a
-    statement gives reason for it, asked once for each digest text; None: it is about something else.
+    `families` are the newer servers that it concerns, a source's own family being that of its replicas. `stop` is the name by which a
+    [[view]] stops at the same, see docs/ERRORS.md; "" means that a view translates it, or passes it on to the replica. `finds` returns
+    whether a statement gives reason for it, and is called once for each digest text; None means that the check concerns something else.
     """
 
     name: str
@@ -42,6 +42,6 @@ class Check:
     finds: Callable[[LoggedStatement], bool] | None = None
 
     def concerns_servers(self, family: str) -> bool:
-        """Whether it is about newer servers of `family`. For a MIGRATION are the checks that are about every server: the rest a view
-        translates, or it stops there."""
+        """Return whether it concerns newer servers of `family`. For a MIGRATION only the checks for every server apply: a view
+        translates the rest, or stops there."""
         return family in self.families or (family == MIGRATION and set(BOTH) <= set(self.families))

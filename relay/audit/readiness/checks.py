@@ -1,4 +1,4 @@
-"""All checks of readiness, and what a statement is found to be."""
+"""All checks of readiness, and their findings for a statement."""
 
 from typing import Final
 
@@ -50,14 +50,14 @@ ORDER: Final = (Effect.STOPS, Effect.MAY_DIFFER, Effect.TO_KNOW)
 
 
 def found_in(statement: LoggedStatement, family: str) -> list[Check]:
-    """The checks that the statement gives reason for, on newer servers of `family`."""
+    """Return the checks for which the statement gives reason, on newer servers of `family`."""
     return [
         one for one in STATEMENTS if one.concerns_servers(family) and one.finds is not None and one.finds(statement)
     ]
 
 
 def shown(text: str, limit: int = 160) -> str:
-    """A statement as a report may show it: without what its strings hold, and short."""
+    """Return a statement as a report may show it: without the contents of its strings, and short."""
     from protocol.statements.session.secrets import without_strings
 
     line = " ".join(without_strings(text).split())

@@ -1,4 +1,4 @@
-"""What Table_maps say about tables: column types of old formats, and keys."""
+"""The facts of Table_maps about tables: column types of old formats, and keys."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -48,7 +48,7 @@ MIXED_ENGINES: Final = Check("mixed_engines", Effect.MAY_DIFFER, "Transactions t
     "MySQL 8.0 manual, Replication and Transactions; WL#2687", BOTH)
 # fmt: on
 OF_TYPES: Final = (OLD_TEMPORAL, OLD_DECIMAL, OLD_VARCHAR, COMPRESSED_COLUMNS)
-"""What column types give reason for."""
+"""The checks for which column types give reason."""
 
 _OLD_TEMPORAL: Final = frozenset((codes.FIELD_TIMESTAMP, codes.FIELD_TIME, codes.FIELD_DATETIME))
 _TEMPORAL: Final = frozenset(
@@ -62,13 +62,13 @@ _PRIMARY_KEYS: Final = (MetadataKind.SIMPLE_PRIMARY_KEY, MetadataKind.PRIMARY_KE
 
 @dataclass(frozen=True, slots=True)
 class MappedTable:
-    """What matters here. `has_primary_key` None: the event does not tell."""
+    """The relevant facts of a table. `has_primary_key` is None if the event does not contain it."""
 
     types: bytes
     has_primary_key: bool | None
 
     def checks(self) -> list[Check]:
-        """What the column types give reason for."""
+        """Return the checks for which the column types give reason."""
         types = frozenset(self.types)
         found = []
         if types & _OLD_TEMPORAL:
@@ -83,18 +83,18 @@ class MappedTable:
 
     @property
     def has_dates(self) -> bool:
-        """Whether a column may hold a date."""
+        """True if a column may contain a date."""
         return bool(_TEMPORAL.intersection(self.types))
 
 
 def read_table_map(body: bytes) -> MappedTable:
-    """Reads a Table_map's body from its flags on. Raises: Malformed."""
+    """Read a Table_map's body from its flags on. Raises: Malformed."""
     table = decode_table_map(body, 0)
     types = table.types
     try:
         told = {kind for kind, _value in table.optional_fields()}
     except ProtocolError:
         return MappedTable(types, None)
-    # MINIMAL tells neither names nor keys; FULL tells both
+    # MINIMAL contains neither names nor keys; FULL contains both
     known = MetadataKind.COLUMN_NAME in told
     return MappedTable(types, not told.isdisjoint(_PRIMARY_KEYS) if known else None)

@@ -33,7 +33,7 @@ CHECKS: Final[dict[Check, frozenset[int]]] = {
         "A MySQL replica stops at them. A newer MariaDB is at home with them.",
         "MariaDB source, log_event.h", (MARIADB,), "event_unsupported"): server_differences.MARIADB_EVENTS.types,
 }
-"""Check -> the event types that it is about."""
+"""This maps a check to the event types that it concerns."""
 
 NO_GTIDS: Final = Check("no_gtids", Effect.TO_KNOW, "Files without any GTID event", "MySQL with gtid_mode=ON",
     "A replica needs gtid_mode=OFF or OFF_PERMISSIVE: with ON it stops with error 1782, whatever its channel assigns. A "

@@ -1,4 +1,4 @@
-"""A statement of a binlog, cut into words that checks can look for. Never fails: what no server understands is one symbol."""
+"""A statement of a binlog, cut into words that checks can look for. It never fails: text that no server understands is one symbol."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -14,7 +14,7 @@ _CREATE_WORDS: Final = frozenset(("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLI
 
 
 class LoggedStatement(SqlWords):
-    """A statement, or its digest text. `sql_mode`: as its event has it; `loads`: its event is an Execute_load_query.
+    """A statement, or its digest text. `sql_mode` is that of its event; `loads` says that its event is an Execute_load_query.
 
     The content of comments for servers is read, whichever versions they are for: a replica may be of any. U+00A0 is a blank, as for
     clients of latin1.
@@ -41,7 +41,7 @@ class LoggedStatement(SqlWords):
 
     @cached_property
     def object_kind(self) -> str:
-        """What kind of thing CREATE, ALTER or DROP is about, like TABLE; "" for other statements."""
+        """The kind of object of CREATE, ALTER or DROP, like TABLE; "" for other statements."""
         if self.verb not in ("CREATE", "ALTER", "DROP"):
             return ""
         index = 1
@@ -51,16 +51,16 @@ class LoggedStatement(SqlWords):
 
     @property
     def defines_table(self) -> bool:
-        """Whether it is CREATE TABLE or ALTER TABLE."""
+        """True if it is CREATE TABLE or ALTER TABLE."""
         return self.verb in ("CREATE", "ALTER") and self.object_kind == "TABLE"
 
     @property
     def changes_rows(self) -> bool:
-        """Whether it changes rows, and is no definition."""
+        """True if it changes rows, and is no definition."""
         return self.verb in ("INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "SELECT", "CALL", "DO", "WITH")
 
     def calls(self) -> Iterator[tuple[str, int]]:
-        """Names, in upper case and not quoted, that stand right before a parenthesis, with their index."""
+        """Yield names, in upper case and not quoted, directly before a parenthesis, with their index."""
         for index in self.places("("):
             name = index - 1
             if name < 0 or self.words[name].kind is not TokenKind.WORD or self.word(name - 1) == ".":
@@ -69,14 +69,14 @@ class LoggedStatement(SqlWords):
                 yield self.word(name), name
 
     def option(self, *words: str) -> Iterator[int]:
-        """Where the value of a table's option stands: behind its words, and = if there is one."""
+        """Yield the place of the value of a table's option: after its words, and = if there is one."""
         for index in self.places(*words):
             value = index + len(words)
             yield value + 1 if self.word(value) == "=" else value
 
     @cached_property
     def definition(self) -> TableDefinition | None:
-        """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None: another statement, or one that cannot be read."""
+        """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None for another statement, or one that cannot be read."""
         try:
             return read_table_definition(self._tokens, "", "?", self.sql_mode, "", lambda token: token.text)
         except UnsupportedSyntax:

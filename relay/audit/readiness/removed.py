@@ -1,4 +1,4 @@
-"""Statements that newer servers no longer understand, or understand otherwise: accounts, options, functions."""
+"""Statements that newer servers no longer understand, or understand differently: accounts, options, functions."""
 
 from typing import Final
 
@@ -77,7 +77,7 @@ def _flushes_what_is_gone(statement: LoggedStatement) -> bool:
 
 
 def system_tables(statement: LoggedStatement) -> list[str]:
-    """Tables of schema mysql that a statement changes and names with their schema, in lower case."""
+    """Return the tables of schema mysql that a statement changes and names with their schema, in lower case."""
     if not statement.changes_rows:
         return []
     before = {"INTO", "UPDATE", "INSERT", "REPLACE", "IGNORE", "TABLE"} | (
@@ -180,4 +180,4 @@ CHECKS: Final = (
         finds=lambda statement: statement.verb == "CREATE" and statement.has("SONAME")),
 )
 # fmt: on
-"""Removed or changed, in statements of any kind but table definitions."""
+"""Removed or changed features, in statements of any kind except table definitions."""

@@ -1,4 +1,4 @@
-"""What newer servers refuse, or take otherwise, in CREATE TABLE and ALTER TABLE."""
+"""The parts of CREATE TABLE and ALTER TABLE that newer servers refuse, or understand differently."""
 
 from collections.abc import Callable
 from typing import Final
@@ -21,7 +21,7 @@ def _engines(statement: LoggedStatement) -> list[str]:
 
 
 def _finds(difference: DefinitionDifference) -> Callable[[LoggedStatement], bool]:
-    """What the rules of views ask; nothing where the definition cannot be read: no server takes that."""
+    """Return the check that views' rules make; it finds nothing if the definition cannot be read, as no server accepts that."""
     return lambda statement: statement.definition is not None and bool(difference.finds(statement.definition))
 
 

@@ -1,4 +1,4 @@
-"""Statements that may do something else on a replica. Compared by a test with the warnings 1592 that MySQL 5.6 gives."""
+"""Statements that may have another effect on a replica. A test compares them with the warnings 1592 that MySQL 5.6 gives."""
 
 from typing import Final
 
@@ -29,7 +29,7 @@ def _creates_from_select(statement: LoggedStatement) -> bool:
 
 
 def _limits(statement: LoggedStatement) -> list[bool]:
-    """For each LIMIT whether an ORDER BY of the same query stands before it."""
+    """Return for each LIMIT whether it follows an ORDER BY of the same query."""
     if not _is_change(statement):
         return []
     found = []
@@ -78,7 +78,7 @@ def _inserts_from_select(statement: LoggedStatement) -> bool:
 
 
 def _skips_or_replaces(statement: LoggedStatement) -> bool:
-    """IGNORE and REPLACE whose outcome depends on the order in which rows come."""
+    """Return whether it is IGNORE or REPLACE whose outcome depends on the order of rows."""
     if statement.verb == "UPDATE":
         return "IGNORE" in (statement.word(1), statement.word(2))
     if not _inserts_from_select(statement):
@@ -150,4 +150,4 @@ CHECKS: Final = (
         _WARNED, BOTH, finds=lambda statement: statement.verb == "CREATE" and statement.word(1) == "TEMPORARY"),
 )
 # fmt: on
-"""What may differ between two servers that run the same statement."""
+"""Statements whose effect may differ between two servers."""

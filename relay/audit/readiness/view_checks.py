@@ -1,4 +1,4 @@
-"""What the rules that make views say of an archive."""
+"""The findings on an archive by the rules that build views."""
 
 from typing import Final
 

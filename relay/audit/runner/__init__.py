@@ -1,1 +1,1 @@
-"""What an audit is, and how one is run and reported."""
+"""The definition of an audit, and how one is run and reported."""

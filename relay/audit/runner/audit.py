@@ -1,4 +1,4 @@
-"""What a job works with: the archive as Spark's frames, as the options narrow them, and what could not be read of it."""
+"""The input of a job: the archive as Spark's frames, narrowed by the options, and what could not be read of it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -44,12 +44,12 @@ READING_TITLES: Final = {
     "format_description_missing": "Files that do not begin with a Format_description",
     "format_description_unsupported": "Files of a layout that no server writes",
 }
-# All that stands there is read, and servers write such files when they crash, or get another id.
+# All that is there is read, and servers write such files when they crash, or get another id.
 _WARNINGS: Final = frozenset({"source_changed", "transaction_cut"})
 
 
 class Audit:
-    """One run of a job over one archive. `on_step` is told what is being done, in a few words."""
+    """One run of a job over one archive. `on_step` gets the current step, in a few words."""
 
     def __init__(
         self, spark: SparkSession, options: AuditOptions, on_step: Callable[[str], None] = lambda step: None
@@ -61,18 +61,19 @@ class Audit:
         self._shared: dict[tuple[str, tuple[str, ...]], Any] = {}
 
     def for_job(self, options: AuditOptions) -> "Audit":
-        """The same archive for another job, of the same time: what was read and is shared is not read again."""
+        """Return the same archive for another job, of the same time: what was read and is shared is not read again."""
         made = Audit(self.spark, options, self.step)
         made._kept, made._shared = self._kept, self._shared
         return made
 
     def keep(self, frame: DataFrame) -> DataFrame:
-        """The frame, computed once however often it is used, until the jobs' output is written. For aggregates."""
+        """Return the frame, computed once however often it is used, until the jobs' output is written. For aggregates."""
         self._kept.append(frame.persist())
         return frame
 
     def shared(self, name: str, make: Callable[[], _T], *, by_tables: bool = False) -> _T:
-        """What `make` gives, made once for all jobs of this archive. `by_tables`: it depends on --tables."""
+        """Return the result of `make`, which is made once for all jobs of this archive. `by_tables` says that it depends on
+        --tables."""
         key = (name, self.options.tables if by_tables else ())
         if key not in self._shared:
             self._shared[key] = make()
@@ -80,20 +81,20 @@ class Audit:
         return made
 
     def release(self) -> None:
-        """Forgets what was kept."""
+        """Release what was kept."""
         while self._kept:
             self._kept.pop().unpersist()
 
     @property
     def _found(self) -> list[SeriesFile]:
-        """All files that were there when the audit began."""
+        """All files that existed when the audit began."""
         archive = self.options.archive
         return self.shared("files", lambda: find_files(store_of(archive), archive))
 
     @cached_property
     def _ending(self) -> str | None:
-        """The end of the archive when the audit began, as the data source takes it: an audit goes over it several
-        times, and what it tells must fit together while a relay writes. None: it cannot be told."""
+        """The end of the archive when the audit began, as the data source takes it: an audit reads it several times, and its results
+        must be consistent while a relay writes. None if it is unknown."""
         newest, end = self._found[-1], self._newest_end
         if end is None:
             return None
@@ -101,7 +102,7 @@ class Audit:
 
     @property
     def _newest_end(self) -> int | None:
-        """Of the newest file, when the audit began; None: it cannot be told."""
+        """The end of the newest file when the audit began; None if it is unknown."""
 
         def end() -> int | None:
             try:
@@ -128,7 +129,7 @@ class Audit:
 
     @cached_property
     def files(self) -> list[SeriesFile]:
-        """The files of the archive, of the time that is asked for, oldest first. Raises: NothingToRead, ArchiveError, OSError."""
+        """The files of the archive, of the requested time, oldest first. Raises: NothingToRead, ArchiveError, OSError."""
         since, until = self.options.since, self.options.until
         if since is None and until is None:
             return self._found
@@ -141,20 +142,19 @@ class Audit:
 
     @property
     def heads(self) -> list[SeriesHead]:
-        """What each file's head says, in the files' order."""
+        """The content of each file's head, in the files' order."""
         store = store_of(self.options.archive)
         return self.shared("heads", lambda: [read_head(store, file) for file in self.files])
 
     @cached_property
     def file_order(self) -> list[Column]:
-        """What puts rows with a `file` into the order of the files: mysql-bin.999999 before mysql-bin.1000000, and files of
-        another name, or of a later source, where the archive has them.
-        """
+        """The columns that put rows with a `file` into the order of the files: mysql-bin.999999 before mysql-bin.1000000, and files of
+        another name, or of a later source, where the archive has them."""
         order = [F.length("file").alias("length"), F.col("file")]
         series = list(dict.fromkeys(file.series for file in self.files))
         if len(series) < 2:
             return order
-        if len(series) > _MOST_SERIES:  # files without numbers, which come by their names
+        if len(series) > _MOST_SERIES:  # These are files without numbers, which are ordered by their names
             return order[1:]
         own = F.regexp_extract("file", r"^(.+)\.\d{6,}$", 1)
         rank = F.lit(len(series))
@@ -163,18 +163,18 @@ class Audit:
         return [rank.alias("series"), *order]
 
     def first_of(self, *columns: str) -> Column:
-        """The `columns`, as a struct of them and `file`, of the row that comes first in the archive."""
+        """Return the `columns`, as a struct of them and `file`, of the row that comes first in the archive."""
         return F.min(F.struct(*self.file_order, *columns))
 
     def read_whole(self, level: str, *columns: str) -> DataFrame:
-        """A level of the files that were written between --since and --until, with all that is in them. For one query."""
+        """Return a level of the files that were written between --since and --until, with all their content. For one query."""
         if not self.options.timed:
             return self._reader(level, columns).load(self.options.archive)
         frame = self._reader(level, columns).option("pushdown", "true").load(self.options.archive)
         return frame.where(F.col("file").isin([file.name for file in self.files]))
 
     def read(self, level: str, *columns: str) -> DataFrame:
-        """A level of the archive, with --since and --until. Rows that only carry a finding of reading are among it."""
+        """Return a level of the archive, with --since and --until. It includes rows that only carry a finding of reading."""
         return self._timed(level, columns).load(self.options.archive)
 
     def _timed(self, level: str, columns: Sequence[str]) -> DataFrameReader:
@@ -186,18 +186,18 @@ class Audit:
         return reader
 
     def read_table(self, level: str, schema: str, table: str, *columns: str) -> DataFrame:
-        """What a level has of one table, with --since and --until. For one query."""
+        """Return a level's rows of one table, with --since and --until. For one query."""
         frame = self._timed(level, (*columns, "schema", "table")).option("pushdown", "true").load(self.options.archive)
         return frame.where((F.col("schema") == schema) & (F.col("table") == table)).drop("schema", "table")
 
     def read_places(self, level: str, places: Sequence[tuple[str, int]], *columns: str) -> DataFrame:
-        """What stands at a few places (file, position) of a level. For one query."""
+        """Return the rows at a few places (file, position) of a level. For one query."""
         frame = self._reader(level, columns).option("pushdown", "true").load(self.options.archive)
         files, positions = ({place[number] for place in places} for number in (0, 1))
         return frame.where(F.col("file").isin(sorted(files)) & F.col("position").isin(sorted(positions)))
 
     def once(self, events: DataFrame) -> DataFrame:
-        """Events (file, position) without those that a later source's files repeat: level events has them, others have not."""
+        """Return events (file, position) without those that a later source's files repeat: level events has them, others do not."""
         if not self._repeated:
             return events
         spans = F.broadcast(self.frame_of("of string, first bigint, behind bigint", self._repeated))
@@ -205,12 +205,12 @@ class Audit:
 
     @property
     def repeats(self) -> bool:
-        """Whether a later source's files repeat something of the sources before it."""
+        """True if a later source's files repeat something of the previous sources."""
         return bool(self._repeated)
 
     @property
     def _repeated(self) -> list[tuple[str, int, int]]:
-        """The ranges (file, from, to) of what a later source's files repeat of the sources before it."""
+        """The ranges (file, from, to) that a later source's files repeat of the previous sources."""
         return self.shared("repeated", self._find_repeated)
 
     def _find_repeated(self) -> list[tuple[str, int, int]]:
@@ -229,21 +229,21 @@ class Audit:
         return reader.option("columns", ",".join(columns)) if columns else reader
 
     def wants_table(self, table: Column) -> Column:
-        """Whether `table`, a text schema.table, is among --tables."""
+        """Return whether `table`, a text schema.table, is among --tables."""
         patterns = self.options.tables
         if not patterns:
             return F.lit(True)
         return table.rlike(f"(?s)^(?:{'|'.join(_regular(pattern) for pattern in patterns)})$")
 
     def wants_any_table(self, tables: Column) -> Column:
-        """Whether one of an array of tables is among --tables."""
+        """Return whether one of an array of tables is among --tables."""
         return F.exists(tables, self.wants_table) if self.options.tables else F.lit(True)
 
     @property
     def unreadable(self) -> list[AuditFinding]:
-        """What is wrong with the files as such: every level leaves out, or may misread, what stands at these places.
+        """The problems of the files themselves: every level leaves out, or may misread, what is at these places.
 
-        One pass over all bytes: checksums, boundaries, positions, lengths, rows.
+        This takes one pass over all bytes: checksums, boundaries, positions, lengths, rows.
         """
         return self.shared("unreadable", self._find_unreadable)
 
@@ -261,7 +261,7 @@ class Audit:
         return found
 
     def gone(self) -> list[AuditFinding]:
-        """Files that were there when the audit began, and are not any more."""
+        """Return findings about files that existed when the audit began, and do not any more."""
         store = store_of(self.options.archive)
         there: dict[str, set[str]] = {}
         lost = []
@@ -282,23 +282,23 @@ class Audit:
         )
 
     def first_places(self, frame: DataFrame, text: Callable[[Row], str], position: str = "position") -> list[Place]:
-        """The first rows of a frame with `file` and `position`, --limit at most, in the order of the archive."""
+        """Return the first rows of a frame with `file` and `position`, --limit at most, in the order of the archive."""
         rows = frame.orderBy(*self.file_order, position).limit(self.options.limit).collect()
         return [place_of(row, text(row)) for row in rows]
 
     def frame_of(self, schema: str, rows: Sequence[Sequence[object]]) -> DataFrame:
-        """A small frame of what was computed here. `schema`: as SQL has it."""
+        """Return a small frame of results that were computed here. `schema` is in SQL's form."""
         return self.spark.createDataFrame([tuple(row) for row in rows], schema)
 
 
 def place_of(row: Row, text: str) -> Place:
-    """Where a row of some level is: its file, its `position` or `start`, its time."""
+    """Return the place of a row of some level: its file, its `position` or `start`, its time."""
     told = row.asDict()
     position = told.get("position", told.get("start"))
     return Place(told["file"], position, text, told.get("time", told.get("first_time")))
 
 
 def _regular(pattern: str) -> str:
-    """A pattern with * and ? as Java's regular expression; without a dot it is a table of any schema."""
+    """Return a pattern with * and ? as Java's regular expression; without a dot it is a table of any schema."""
     made = "".join({"*": ".*", "?": "."}.get(mark) or re.escape(mark) for mark in pattern)
     return made if "." in pattern else rf".*\.{made}"

@@ -1,4 +1,4 @@
-"""How an audit ended: for programs (audit.json) and as a page."""
+"""The outcome of an audit: for programs (audit.json) and as a page."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from relay.report.content import Fact, IndexRow, Kind, Page, ReportTable, Sectio
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a job ended. `unread`: places that could not be read; `complete` says so in a sentence."""
+    """The outcome of a job. `unread` is the number of places that could not be read; `complete` says so in a sentence."""
 
     job: Job
     result: AuditResult
@@ -22,12 +22,12 @@ class Outcome:
 
     @property
     def found(self) -> bool:
-        """Whether something was found that is worth exit code 1: an error or a warning."""
+        """True if something was found that is worth exit code 1: an error or a warning."""
         return any(finding.severity != "note" for finding in self.result.findings)
 
 
 def summary(outcome: Outcome) -> dict[str, object]:
-    """The outcome for programs: numbers as numbers, with their units in the names; times in ISO 8601, UTC."""
+    """Return the outcome for programs: numbers as numbers, with their units in the names; times in ISO 8601, UTC."""
     return {
         "job": outcome.job.name,
         "found": outcome.found,
@@ -68,14 +68,14 @@ def _place(place: Place) -> dict[str, object]:
 
 
 def index_row(outcome: Outcome) -> IndexRow:
-    """The outcome in the page over several."""
+    """Return the outcome in the page over several audits."""
     findings = [(finding.severity, finding.title, finding.count) for finding in outcome.result.findings]
     job = outcome.job
     return IndexRow(job.name, job.title, outcome.result.verdict, outcome.complete, not outcome.found, findings)
 
 
 def page_of(outcome: Outcome, *, index: bool = False) -> Page:
-    """The report. Findings in short come first, then the audit's own sections, then the cases of each finding."""
+    """Return the report. A summary of the findings comes first, then the audit's own sections, then the cases of each finding."""
     result = outcome.result
     cases = [_cases(finding) for finding in result.findings if _has_cases(finding)]
     return Page(
@@ -121,7 +121,7 @@ def _findings_section(findings: list[AuditFinding]) -> Section:
 
 
 def _cases(finding: AuditFinding) -> ReportTable:
-    """A row for each place; of places that stand for several cases with how many, and the last of them."""
+    """Return a row for each place; places that represent several cases show how many, and the last of them."""
     several = any(place.count > 1 for place in finding.places)
     examples = any(place.example for place in finding.places)
     columns: dict[str, Kind] = {"first" if several else "place": "place", "time": "time"}

@@ -1,4 +1,4 @@
-"""What an audit is asked for, and what its job gives back."""
+"""The request to an audit, and the result of its job."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
-"""error: something is wrong or missing; warning: it will surprise somebody; note: good to know, and no reason for exit code 1."""
+"""error: something is wrong or missing; warning: it will surprise someone; note: good to know, and no reason for exit code 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """What is asked for. `tables`: patterns of schema.table with * and ?, none: all; `limit`: most rows of one listing; `target`: the
-    replicas' version, such as `mysql-9.7`, "": newer ones of the source's own family; `row`: of --table and --key."""
+    """The request. `tables` are patterns of schema.table with * and ? (none means all); `limit` is the maximum number of rows of a
+    listing; `target` is the replicas' version, such as `mysql-9.7` ("" means newer ones of the source's own family); `row` is that of
+    --table and --key."""
 
     archive: str
     since: datetime | None = None
@@ -31,16 +32,16 @@ class AuditOptions:
 
     @property
     def timed(self) -> bool:
-        """Whether only some time is asked for."""
+        """True if only some time is requested."""
         return self.since is not None or self.until is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one case of a finding is, or the first of several that look alike. `position` None: the file as a whole; `file` "": the
-    archive as a whole.
+    """The place of one case of a finding, or of the first of several that look alike. `position` None means the file as a whole; `file`
+    "" means the archive as a whole.
 
-    `count`: of such cases; `last`: the last of them, `example`: a statement of the first.
+    `count` is the number of such cases, `last` the last of them, and `example` a statement of the first.
     """
 
     file: str = ""
@@ -58,10 +59,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """Something found, of which there are `count` cases; `places` are the first of them, --limit at most.
+    """A finding with `count` cases; `places` are the first of them, --limit at most.
 
-    `name` in snake_case; `title`: what it is, in a few words; `advice`: what it means, and what to do. `rows`: how many places there
-    would be without --limit, where a place stands for several cases; None: as many as cases.
+    `name` is in snake_case; `title` is a description in a few words; `advice` says what it means, and what to do. `rows` is how many
+    places there would be without --limit if a place represents several cases (None: as many as cases).
     """
 
     name: str
@@ -74,7 +75,7 @@ class AuditFinding:
 
     @property
     def left_out(self) -> int:
-        """Places that --limit leaves out; 0 where cases are only counted."""
+        """The number of places that --limit leaves out; 0 if cases are only counted."""
         every = self.count if self.rows is None else self.rows
         return max(every - len(self.places), 0) if self.places else 0
 
@@ -82,7 +83,7 @@ class AuditFinding:
 def found_at(
     name: str, severity: Severity, title: str, advice: str, places: list[Place], limit: int, count: int | None = None
 ) -> Iterator[AuditFinding]:
-    """The finding, if it has places. `count`: of the cases, where a place stands for several."""
+    """Yield the finding, if it has places. `count` is that of the cases if a place represents several."""
     if places:
         every = len(places)
         yield AuditFinding(name, severity, title, advice, every if count is None else count, places[:limit], every)
@@ -90,11 +91,11 @@ def found_at(
 
 @dataclass(slots=True)
 class AuditResult:
-    """What a job gives back. `verdict`: the one sentence to remember, when nothing was found or with what was.
+    """The result of a job. `verdict` is the one sentence to remember, whether something was found or not.
 
-    `frames`: name -> what becomes OUT/name.parquet. `facts`: more lines for "What was read". `figures`: the audit's own numbers for
-    programs, with units in their names.
-    Findings of reading itself (what could not be read) are added behind it, but for those whose names are here already.
+    `frames` maps a name to what becomes OUT/name.parquet. `facts` are more lines for "What was read". `figures` are the audit's own
+    numbers for programs, with units in their names. Findings of reading itself (what could not be read) are appended, except those
+    whose names are present already.
     """
 
     verdict: str

@@ -1,4 +1,4 @@
-"""What an audit read, as lines for people and as values for programs; and whether that was everything."""
+"""The input that an audit read, as lines for people and as values for programs, and whether that was everything."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -19,7 +19,7 @@ _ROWS_ARE_MISSING: Final = frozenset(ROW_FINDINGS)
 
 
 def facts_read(audit: Audit) -> list[Fact]:
-    """The archive, its files, and the options."""
+    """Return the archive, its files, and the options."""
     heads = audit.heads
     options = audit.options
     facts = [Fact("archive", options.archive, {"archive": options.archive})]
@@ -49,18 +49,18 @@ def facts_read(audit: Audit) -> list[Fact]:
 
 
 def iso(time: datetime | None) -> str | None:
-    """A time as programs read it: ISO 8601, UTC."""
+    """Return a time for programs: ISO 8601, UTC."""
     return None if time is None else time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def unread_places(audit: Audit, findings: list[AuditFinding]) -> int:
-    """How many places of the archive could not be read."""
+    """Return how many places of the archive could not be read."""
     unread = {finding.name for finding in audit.unreadable} - _NOTHING_IS_MISSING | _ROWS_ARE_MISSING | {"file_purged"}
     return sum(finding.count for finding in findings if finding.name in unread)
 
 
 def completeness(audit: Audit, unread: int) -> str:
-    """Whether the numbers are of all that there is."""
+    """Return a sentence on whether the numbers cover everything."""
     if not audit.files:
         return "No file was written at that time: nothing was read."
     growing = [file.name for file in audit.files if file.growing]

@@ -1,4 +1,4 @@
-"""What an audit job is."""
+"""The definition of an audit job."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +9,11 @@ from relay.audit.runner.audit_result import AuditResult
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An audit. `title` heads the report, `what` says below it what was looked at; `takes_tables`: --tables narrows it;
-    `takes_target`: --for says of which version the replicas are to be; `takes_row`: --table and --key name the row it is about.
+    """An audit. `title` heads the report, and `what` below it describes what was examined. With `takes_tables` --tables narrows it;
+    with `takes_target` --for gives the version of the replicas; with `takes_row` --table and --key name its row.
 
-    `not_in_all`: why it is not among all audits, unless --tables narrows it."""
+    `not_in_all` says why it is not among all audits, unless --tables narrows it.
+    """
 
     name: str
     title: str

@@ -22,10 +22,10 @@ def look_alikes(
     time: str = "time",
     example: str | None = None,
 ) -> tuple[list[Place], int]:
-    """The cases (`file`, `position`, `time`), those that have the same `keys` as one place, the most frequent first; and how many there
-    are without --limit.
+    """Return the cases (`file`, `position`, `time`), those with the same `keys` as one place, the most frequent first, and how many
+    there are without --limit.
 
-    `example`: the column with the position of a statement that shows what is meant.
+    `example` is the column with the position of a statement that illustrates the case.
     """
     told = [position, time, *([example] if example and example != position else [])]
     kept = cases.groupBy(*keys).agg(
@@ -56,7 +56,7 @@ def look_alikes(
 
 
 def _statements(audit: Audit, places: list[tuple[str, int | None]]) -> dict[tuple[str, int | None], str]:
-    """The statements at these places, without their literals."""
+    """Return the statements at these places, without their literals."""
     wanted = [(file, position) for file, position in places if position is not None]
     if not wanted:
         return {}

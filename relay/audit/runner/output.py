@@ -1,6 +1,6 @@
-"""The directory that an audit leaves: whole, or not at all.
+"""The output directory of an audit: complete, or absent.
 
-Everything is written beside it first, synced, and renamed. What a killed run left is taken away by the next to the same place.
+Everything is written beside it first, synced, and renamed. The next run to the same place removes what a killed run left.
 """
 
 import json
@@ -22,7 +22,7 @@ _PARTIAL: Final = ".partial-"
 
 
 def check_output(out: Path, *, replace: bool) -> None:
-    """Refuses, before any work, what could not be written in the end. Raises: CommandFailed."""
+    """Refuse, before any work, an output that could not be written in the end. Raises: CommandFailed."""
     if out.exists() or out.is_symlink():
         if not out.is_dir():
             raise CommandFailed(f"{out} is there, and is no directory.")
@@ -46,11 +46,11 @@ def check_output(out: Path, *, replace: bool) -> None:
 
 @contextmanager
 def written_whole(out: Path, *, replace: bool = True) -> Iterator[Path]:
-    """Gives a directory to write to; it becomes `out` when the block ends well, and is taken away when it does not.
+    """Yield a directory to write to; it becomes `out` if the block succeeds, and is removed otherwise.
 
-    `replace`: an audit that is at `out` by then is written over. Raises: CommandFailed, OSError.
+    With `replace` an existing audit at `out` is overwritten. Raises: CommandFailed, OSError.
     """
-    out = out.resolve()  # what a link names is made, not the link
+    out = out.resolve()  # The target of a link is created, not the link
     _clear_away(out)
     partial = out.parent / f".{out.name}{_PARTIAL}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     make_new_directory(partial)
@@ -65,18 +65,18 @@ def written_whole(out: Path, *, replace: bool = True) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a new file that its group may read."""
+    """Write a new file that its group may read."""
     write_new_text(path, text)
 
 
 def write_summary(directory: Path, summary: dict[str, object]) -> None:
-    """What programs read; its name marks a directory as an audit's."""
+    """Write the summary for programs; its name marks a directory as an audit's."""
     write_text(directory / SUMMARY, json.dumps(summary, indent=2) + "\n")
 
 
 def _put(partial: Path, out: Path, replace: bool) -> None:
     if not out.exists() or not os.listdir(out):
-        rename(partial, out)  # over an empty directory too
+        rename(partial, out)  # This also replaces an empty directory
         return
     if SUMMARY not in os.listdir(out):
         raise CommandFailed(f"{out} was filled by somebody else while the audit ran; nothing in it was touched.")
@@ -89,7 +89,7 @@ def _put(partial: Path, out: Path, replace: bool) -> None:
 
 
 def _clear_away(out: Path) -> None:
-    """Takes away what runs of this machine left that do not live any more; an audit they had set aside is put back."""
+    """Remove what dead runs of this machine left; an audit that they had set aside is restored."""
     mark = f".{out.name}{_PARTIAL}{socket.gethostname()}-"
     for path in out.parent.iterdir():
         if not path.name.startswith(mark):

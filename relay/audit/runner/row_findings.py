@@ -1,4 +1,4 @@
-"""What is wrong with single rows: only who reads rows meets it."""
+"""Findings about single rows, which only a reader of rows meets."""
 
 from typing import Final
 
@@ -22,9 +22,9 @@ HAS_FINDING: Final = f"finding IN ({', '.join(map(repr, ROW_FINDINGS))})"
 
 
 def row_findings(audit: Audit, table: Column, *, values: bool) -> list[AuditFinding]:
-    """One pass over the rows for what is wrong with them; of tables in --tables, and where nobody knows the table.
+    """Make one pass over the rows for findings about them; of tables in --tables, and of unknown tables.
 
-    `values`: also with their values, which are looked at only where they are read.
+    `values` includes their values, which are checked only if they are read.
     """
     images = ("before", "after") if values else ()
     columns = ("file", "position", "time", "schema", "table", *images, "finding", "finding_position")

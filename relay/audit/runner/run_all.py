@@ -1,4 +1,4 @@
-"""Runs several audits of one archive in one Spark session: what more than one of them reads is read once."""
+"""A run of several audits of one archive in one Spark session: what more than one of them reads is read once."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from relay.report.text import number_of, span
 
 @dataclass(frozen=True, slots=True)
 class SeveralOutcomes:
-    """How they ended, in their order. `left_out`: name -> why an audit is not among them."""
+    """The outcomes, in order. `left_out` maps the name of an omitted audit to the reason."""
 
     archive: str
     outcomes: Sequence[Outcome]
@@ -32,12 +32,12 @@ class SeveralOutcomes:
 
     @property
     def found(self) -> bool:
-        """Whether one of them found something that is worth exit code 1."""
+        """True if one of them found something that is worth exit code 1."""
         return any(outcome.found for outcome in self.outcomes)
 
     @property
     def verdict(self) -> str:
-        """Which of them found something."""
+        """A sentence about which of them found something."""
         found = [outcome.job.name for outcome in self.outcomes if outcome.found]
         of = number_of(len(self.outcomes), "audit")
         return f"{of}: errors or warnings in {', '.join(found)}." if found else f"{of}: nothing was found."
@@ -52,9 +52,9 @@ def run_all(
     *,
     replace: bool = True,
 ) -> SeveralOutcomes:
-    """Runs the jobs one after the other and leaves `out`: a directory for each, and a page over them.
+    """Run the jobs one after the other and leave `out`: a directory for each, and a page over them.
 
-    Jobs that need --tables are left out where no table is named. `replace`: over an audit that is there. Raises: as `run_job`.
+    Jobs that need --tables are left out if no table is named. With `replace` an existing audit is overwritten. Raises: as `run_job`.
     """
     begun = time.monotonic()
     audit = Audit(spark, options, on_step)
@@ -82,7 +82,7 @@ def run_all(
 
 
 def _run(audit: Audit, job: Job, directory: Path, out: Path) -> Outcome:
-    """With those of the options that the job takes."""
+    """Run a job with those of the options that it takes."""
     options = audit.options
     own = replace(
         options, tables=options.tables if job.takes_tables else (), target=options.target if job.takes_target else ""
@@ -92,7 +92,7 @@ def _run(audit: Audit, job: Job, directory: Path, out: Path) -> Outcome:
 
 
 def summary_of_all(done: SeveralOutcomes) -> dict[str, object]:
-    """The outcomes for programs."""
+    """Return the outcomes for programs."""
     return {
         "job": "all",
         "found": done.found,

@@ -1,4 +1,4 @@
-"""Runs one job: reads, computes, writes Parquet and the report, and says what was found."""
+"""A run of one job: it reads, computes, writes Parquet and the report, and reports what was found."""
 
 import importlib
 import time
@@ -30,7 +30,7 @@ _FINDINGS_SCHEMA = (
 
 
 def load_job(name: str) -> Job:
-    """The job of this name, one of JOBS."""
+    """Return the job of this name, one of JOBS."""
     job: Job = importlib.import_module(f"relay.audit.jobs.{_MODULES.get(name, name)}").JOB
     return job
 
@@ -44,9 +44,8 @@ def run_job(
     *,
     replace: bool = True,
 ) -> Outcome:
-    """Runs `job` and leaves `out`. `replace`: over an audit that is there. Raises: NothingToRead, CommandFailed, ArchiveError,
-    OSError.
-    """
+    """Run `job` and leave `out`. With `replace` an existing audit is overwritten. Raises: NothingToRead, CommandFailed, ArchiveError,
+    OSError."""
     audit = Audit(spark, options, on_step)
     try:
         with written_whole(out, replace=replace) as directory:
@@ -56,7 +55,7 @@ def run_job(
 
 
 def run_in(audit: Audit, job: Job, directory: Path, out: Path, *, index: bool = False) -> Outcome:
-    """Runs `job`, writes to `directory`, which will be `out`. `index`: a page over several audits lies above it.
+    """Run `job` and write to `directory`, which will be `out`. With `index` there is a page over several audits above it.
 
     Raises: as `run_job`.
     """
@@ -68,7 +67,7 @@ def run_in(audit: Audit, job: Job, directory: Path, out: Path, *, index: bool = 
     audit.step("Writing")
     for name, frame in result.frames.items():
         write_frame(frame, directory / f"{name}.parquet")
-    # Behind everything that reads: what was purged meanwhile may be missing anywhere.
+    # This comes after everything that reads: what was purged meanwhile may be missing anywhere.
     result.findings += audit.gone()
     result.findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), -finding.count))
     _write_findings(audit, result, directory)
@@ -103,10 +102,10 @@ def _write_findings(audit: Audit, result: AuditResult, directory: Path) -> None:
 
 
 def write_frame(frame: DataFrame, path: Path) -> None:
-    """Writes it, and looks whether all of it is there.
+    """Write a frame, and check that all of it exists.
 
-    Where the directory is not the same for all of a cluster, each executor writes to its own disk, and Spark calls that
-    done. Raises: CommandFailed.
+    If the directory is not shared by the whole cluster, each executor writes to its own disk, and Spark reports success. Raises:
+    CommandFailed.
     """
     counted = Observation()
     observed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))

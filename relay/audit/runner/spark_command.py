@@ -22,12 +22,12 @@ _CAUSE: Final = re.compile(r"\b\w*(Exception|Error): ")
 
 @contextmanager
 def command_session(cores: int | None, *, submitted: bool) -> Iterator[SparkSession]:
-    """The session of spark-submit, or one of this machine that ends with the block. Raises: CommandFailed."""
+    """Yield the session of spark-submit, or one of this machine that ends with the block. Raises: CommandFailed."""
     if submitted:
         with _spark_failures(None):
             yield submitted_session()
         return
-    # Workers are processes of their own, and import what this one imports.
+    # Workers are separate processes, and import what this one imports.
     root = str(Path(__file__).resolve().parents[3])
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     with tempfile.TemporaryFile() as log, _spark_failures(log):
@@ -42,7 +42,7 @@ def command_session(cores: int | None, *, submitted: bool) -> Iterator[SparkSess
 
 @contextmanager
 def _errors_to(log: IO[bytes]) -> Iterator[None]:
-    """Java writes greetings to stderr that nobody can switch off: the process started here has `log` instead."""
+    """Give `log` to the process that is started here as stderr: Java writes greetings there that cannot be switched off."""
     sys.stderr.flush()
     kept = os.dup(2)
     try:
@@ -55,7 +55,7 @@ def _errors_to(log: IO[bytes]) -> Iterator[None]:
 
 @contextmanager
 def _spark_failures(log: IO[bytes] | None) -> Iterator[None]:
-    """Spark's errors are pages long: its first line, and the last that Java wrote."""
+    """Shorten Spark's errors, which are pages long, to its first line, and the last that Java wrote."""
     try:
         yield
     except (PySparkException, Py4JError) as error:

@@ -1,4 +1,4 @@
-"""How far Spark is, on a terminal; nothing where stderr is none."""
+"""Spark's progress on a terminal; nothing is shown if stderr is none."""
 
 import sys
 import threading
@@ -14,7 +14,7 @@ _LOOK_S: Final = 0.2
 
 @contextmanager
 def spark_progress(context: SparkContext) -> Iterator[Callable[[str], None]]:
-    """Gives a function that takes what is being done now. The bar counts the tasks of the running stages."""
+    """Yield a function that takes the current step. The bar counts the tasks of the running stages."""
     if not sys.stderr.isatty():
         yield lambda step: None
         return
@@ -39,7 +39,7 @@ def spark_progress(context: SparkContext) -> Iterator[Callable[[str], None]]:
                 try:
                     stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
                 except (Py4JError, OSError):
-                    return  # Spark is gone: who waits for its answer is told
+                    return  # Spark has ended: the caller that waits for its answer learns it
                 known = [stage for stage in stages if stage is not None]
                 if known:
                     total = sum(stage.numTasks for stage in known)

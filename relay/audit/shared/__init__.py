@@ -1,1 +1,1 @@
-"""What several audits read of an archive, read once for all of them: events counted, keys, engines of tables."""
+"""Facts about an archive that several audits use, read once for all of them: counted events, keys, engines of tables."""

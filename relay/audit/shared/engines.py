@@ -1,4 +1,4 @@
-"""Which storage engine a table has, and where in the archive: as the relay recorded it, as statements say, as groups were closed."""
+"""The storage engine of a table, by places in the archive: as the relay recorded it, as statements say, as groups were closed."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,14 +14,14 @@ from relay.binlog_tables.plan.series_files import SeriesFile
 from relay.binlog_tables.plan.store import Store
 
 Place = tuple[int, int]
-"""(number of the file among those that are audited, offset in it)."""
+"""This pair contains (number of the file among those that are audited, offset in it)."""
 LOW: Final[Place] = (-1, 0)
 HIGH: Final[Place] = (1 << 30, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """`transactional` None: not known. `name`: "" where only the kind is known; `known_by`: what tells it."""
+    """An engine. `transactional` is None if unknown. `name` is "" if only the kind is known; `known_by` says from what."""
 
     transactional: bool | None
     name: str = ""
@@ -43,7 +43,7 @@ class EngineSpan:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """How groups end in which `table` was changed alone: by xid, commit, rollback; `first`: where the first of them begins."""
+    """The way in which groups end that change only `table`: by xid, commit, rollback; `first` is where the first of them begins."""
 
     table: str
     by: str | None
@@ -51,12 +51,12 @@ class Closed:
 
 
 def of_name(name: str, known_by: str) -> Engine:
-    """The engine of this name."""
+    """Return the engine of this name."""
     return Engine(has_transactions(name), name, known_by)
 
 
 def recorded_engines(store: Store, files: Sequence[SeriesFile]) -> list[EngineSpan]:
-    """What the relay asked the sources, for the stretches in which it was so. Raises: OSError."""
+    """Return what the relay asked the sources, for the stretches in which it held. Raises: OSError."""
     found = []
     for directory in dict.fromkeys(file.path.rpartition("/")[0] for file in files):
         schema = recorded_schema(store, directory or ".")
@@ -72,7 +72,7 @@ def recorded_engines(store: Store, files: Sequence[SeriesFile]) -> list[EngineSp
 
 
 def _held(files: Sequence[SeriesFile], directory: str) -> Iterator[tuple[int, int]]:
-    """(the binlog's number, its number among the files) of those in a directory."""
+    """Yield (the binlog's number, its number among the files) for those in a directory."""
     for number, file in enumerate(files):
         if file.path.rpartition("/")[0] == directory:
             try:
@@ -82,7 +82,7 @@ def _held(files: Sequence[SeriesFile], directory: str) -> Iterator[tuple[int, in
 
 
 def _place(held: list[tuple[int, int]], place: tuple[int, int]) -> Place:
-    """A position in a source's binlogs among the files; in one that is not there, the beginning of the next."""
+    """Return a position in a source's binlogs as a place among the files; in a missing one, the beginning of the next."""
     at = bisect_left(held, (place[0], -1))
     if at == len(held):
         return held[-1][1] + 1, 0
@@ -92,10 +92,11 @@ def _place(held: list[tuple[int, int]], place: tuple[int, int]) -> Place:
 def engine_spans(
     recorded: Iterable[EngineSpan], defined: Iterable[EngineSpan], closed: Iterable[Closed]
 ) -> list[EngineSpan]:
-    """What is known of each table, from the best source for each stretch: what was recorded, else the last statement before
-    it that names an engine, else how groups end that change the table alone. Stretches of which nobody knows are left out.
+    """Return what is known of each table, from the best source for each stretch: what was recorded, else the last statement before it
+    that names an engine, else how groups end that change only the table. Unknown stretches are left out.
 
-    `defined`: from each such statement up to the next. A table that never had engines of both kinds has one for the whole archive.
+    `defined` extends from each such statement up to the next. A table that never had engines of both kinds has one for the whole
+    archive.
     """
     by_table: dict[str, tuple[list[EngineSpan], list[EngineSpan], list[Closed]]] = {}
     for number, spans in enumerate((recorded, defined)):
@@ -128,10 +129,10 @@ def _of_table(
 
 
 def engine_by_closers(closed_by: Iterable[str | None]) -> Engine:
-    """The kind of engine of a table, by how groups end in which it was changed alone.
+    """Return the kind of engine of a table, by how groups end in which only it was changed.
 
-    A server ends a group with Xid where an engine with transactions took part, with COMMIT where none did; with ROLLBACK
-    it says nothing of one table.
+    A server ends a group with Xid if an engine with transactions took part, with COMMIT if none did; ROLLBACK says nothing about one
+    table.
     """
     by = set(closed_by)
     if "xid" in by:

@@ -10,7 +10,8 @@ _KEY = ("file", "type", "type_code", "boundary", "inferred", "stamped")
 
 
 def event_counts(audit: Audit) -> DataFrame:
-    """Events, how many violate the table of boundaries and how many have no CRC, and where the first and the last of them are."""
+    """Return the counts of events, of those that violate the table of boundaries and of those without a CRC, with their first and last
+    places."""
     return audit.shared("event_counts", lambda: audit.keep(_counted(audit)))
 
 

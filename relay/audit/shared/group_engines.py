@@ -21,7 +21,7 @@ from relay.binlog_tables.plan.packed_store import store_of
 
 _PLACE: Final = "struct<number: int, offset: bigint>"
 
-# A change in a group: its table, how it was written, whether the table's engine has transactions.
+# These sums are over changes in a group: a change's table, how it was written, whether the table's engine has transactions.
 _SUMS: Final = {
     "transactional": "coalesce(bool_or(transactional), false)",
     "plain": "coalesce(bool_or(NOT transactional), false)",
@@ -38,9 +38,8 @@ _SUMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ChangedGroups:
-    """`all`: every group, as level transactions has it. `judged`: (file, start, transactional, plain, unknown …) of those that
-    change a table of --tables. `changes`: (file, start, position, time, table, format, transactional). `engines`: what is known.
-    """
+    """The groups: `all` of them, as level transactions has them; `judged`, (file, start, transactional, plain, unknown …) of those that
+    change a table of --tables; `changes`, (file, start, position, time, table, format, transactional); and `engines`, what is known."""
 
     all: DataFrame
     judged: DataFrame
@@ -49,7 +48,7 @@ class ChangedGroups:
 
 
 def changed_groups(audit: Audit) -> ChangedGroups:
-    """One pass over transactions for how groups end, one over events and one over statements for who changes what."""
+    """Make one pass over transactions for how groups end, one over events and one over statements for what changes which table."""
     return audit.shared("changed_groups", lambda: _find_changed_groups(audit), by_tables=True)
 
 
@@ -83,7 +82,7 @@ def _find_changed_groups(audit: Audit) -> ChangedGroups:
 
 
 def _changes(audit: Audit, groups: DataFrame) -> DataFrame:
-    """(file, start, position, time, table, format, engine): a row for each table a group's statement changes or defines."""
+    """Return (file, start, position, time, table, format, engine): a row for each table that a group's statement changes or defines."""
     events = audit.once(audit.read("events", "file", "position", "time", "type", "transaction", "schema", "table"))
     rows = events.where("type = 'Table_map'").select(
         "file",
@@ -106,7 +105,7 @@ def _changes(audit: Audit, groups: DataFrame) -> DataFrame:
         F.when(F.col("changed").isNotNull(), "statement").otherwise("definition").alias("format"),
         F.when(F.col("changed").isNull(), named_engine()).alias("engine"),
     )
-    # Inside of compressed transactions Table_maps are no events; where in the group the rows stand does not matter there.
+    # Table_maps inside compressed transactions are no events; the place of the rows in the group does not matter there.
     packed = groups.select(
         "file",
         "start",
@@ -120,13 +119,13 @@ def _changes(audit: Audit, groups: DataFrame) -> DataFrame:
 
 
 def _place(offset: Column) -> Column:
-    """Where something is; files that came while the audit ran are behind the others."""
+    """Return a place; files that appeared while the audit ran come after the others."""
     number = F.coalesce("number", F.lit(HIGH[0] - 1))
     return F.struct(number.alias("number"), F.coalesce(offset, F.lit(0)).cast("bigint").alias("offset"))
 
 
 def _defined(changes: DataFrame) -> list[EngineSpan]:
-    """The statements that give a table an engine of another kind than the one before, each up to the next such statement."""
+    """Return the statements that give a table an engine of another kind than before, each up to the next such statement."""
     name = F.lower("engine")
     kind = F.when(name.isin(_names(True)), True).when(name.isin(_names(False)), False)
     order = Window.partitionBy("table").orderBy("place")
@@ -150,7 +149,7 @@ def _defined(changes: DataFrame) -> list[EngineSpan]:
 
 
 def _single(changes: DataFrame, groups: DataFrame) -> DataFrame:
-    """Groups in statement format whose statements change one table, with that table."""
+    """Return groups in statement format whose statements change one table, with that table."""
     tables = (
         changes.where("format = 'statement' AND start IS NOT NULL")
         .groupBy("file", "start")
@@ -161,7 +160,7 @@ def _single(changes: DataFrame, groups: DataFrame) -> DataFrame:
 
 
 def _closed(groups: DataFrame, files: DataFrame) -> list[Closed]:
-    """How groups of one table end."""
+    """Return how groups of one table end."""
     rows = (
         groups.where("size(tables) = 1")
         .join(files, "file", "left")
@@ -173,7 +172,7 @@ def _closed(groups: DataFrame, files: DataFrame) -> list[Closed]:
 
 
 def _with_engines(audit: Audit, changes: DataFrame, engines: list[EngineSpan]) -> DataFrame:
-    """The changes, each with the kind of engine that its table had there."""
+    """Return the changes, each with the kind of engine that its table had there."""
     known = audit.frame_of(
         f"known string, first {_PLACE}, behind {_PLACE}, transactional boolean",
         [(span.table, span.first, span.behind, span.engine.transactional) for span in engines],

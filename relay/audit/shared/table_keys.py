@@ -1,4 +1,4 @@
-"""What is known of the tables whose rows an archive holds: column types, primary keys, engines."""
+"""The known facts about the tables whose rows an archive contains: column types, primary keys, engines."""
 
 from typing import Final
 
@@ -16,9 +16,8 @@ _TOLD: Final = "has_primary_key boolean, has_dates boolean, checks array<string>
 
 
 def _told_keys(audit: Audit) -> list[tuple[str, str, bool]]:
-    """What the relay recorded and statements say: schema, table, whether it has a primary key; of tables of several sources what the
-    last one had.
-    """
+    """Return the tables by the relay's record and statements: schema, table, whether it has a primary key; for tables of several
+    sources that of the last one."""
     store = store_of(audit.options.archive)
     newest = {file.path.rpartition("/")[0]: file for file in audit.files}
     found: dict[tuple[str, str], tuple[str, str, bool]] = {}
@@ -30,7 +29,7 @@ def _told_keys(audit: Audit) -> list[tuple[str, str, bool]]:
 
 
 def mapped_tables(audit: Audit) -> DataFrame:
-    """A row for each different Table_map: what it tells, and where it first stands. The primary key as far as somebody told.
+    """Return a row for each different Table_map: its facts, and its first place. The primary key is included as far as it is known.
 
     Columns: schema, table, has_primary_key, has_dates, checks (names), file, position, time.
     """
@@ -58,9 +57,9 @@ def _find_mapped_tables(audit: Audit) -> DataFrame:
 
 
 def _read(body: bytes) -> tuple[bool | None, bool, list[str]]:
-    """What a Table_map tells; once for each distinct one."""
+    """Return the facts of a Table_map; this runs once for each distinct one."""
     try:
         table = read_table_map(bytes(body))
-    except ProtocolError:  # the level findings has it
+    except ProtocolError:  # The level findings has it
         return None, False, []
     return table.has_primary_key, table.has_dates, [check.name for check in table.checks()]

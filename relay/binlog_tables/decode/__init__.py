@@ -1,1 +1,1 @@
-"""Parts of files become Arrow batches of the levels' columns."""
+"""The decoder of parts of files into Arrow batches of the levels' columns."""

@@ -1,4 +1,4 @@
-"""Places that are named by what stands there: a time, the transactions that were executed, a number of transactions."""
+"""Places that are found by their content: a time, the executed transactions, a number of transactions."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -27,9 +27,9 @@ _SPLIT_BYTES: Final = 64 << 20
 
 
 def place_of_time(places: Places, time: datetime, start: Position | None = None) -> Position | None:
-    """Where the first transaction begins that has an event of `time` or later; None: none has.
+    """Return the start of the first transaction that has an event of `time` or later; None if there is none.
 
-    Files that the source had ended before are not looked at. start: nothing before it is such a one, as is known.
+    Files that the source had ended before are not read. No transaction before `start` is known to qualify.
     """
     files = places.files()
     first = next((number for number, file in enumerate(files) if start is not None and file.name == start.file), 0)
@@ -46,7 +46,7 @@ def place_of_time(places: Places, time: datetime, start: Position | None = None)
 
 
 def place_after(places: Places, start: Position, count: int, end: Position) -> Position:
-    """The end of the transaction that is number `count` behind `start`, but no place behind `end`."""
+    """Return the end of the transaction that is number `count` after `start`, but no place after `end`."""
     left = count
     for file, batch in _transactions(places, start, end, "start"):
         if batch.num_rows > left:
@@ -56,16 +56,16 @@ def place_after(places: Places, start: Position, count: int, end: Position) -> P
 
 
 def place_behind(places: Places, executed: str) -> Position:
-    """Where the first transaction begins that is not among those that `executed` names; the end, where all are.
+    """Return the start of the first transaction that `executed` does not contain; the end if it contains all.
 
-    executed: a GTID set of MySQL, or a position of MariaDB, one GTID for each domain. Raises: ReadRefused.
+    `executed` is a GTID set of MySQL, or a position of MariaDB, one GTID for each domain. Raises: ReadRefused.
     """
     known = _parsed(executed)
     begin: Position | None = None
     files = places.files()
     for file in reversed(files):
         head = executed_before(places.store, file)
-        # an empty head behind other files may be of a server that gave no GTIDs then
+        # An empty head in a later file may come from a server that gave no GTIDs then
         if head is not None and known.holds_all_of(head) and (head or file is files[0]):
             begin = Position(file.name, FIRST_EVENT)
             break
@@ -95,7 +95,7 @@ def _first(
 def _transactions(
     places: Places, start: Position, end: Position, *columns: str
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The transactions of [start, end) as they stand in files, with the name of the file."""
+    """Yield the transactions of [start, end) in file order, each batch with the name of its file."""
     options = ReadOptions("transactions", columns, failfast=False)
     for split in places.between(start, end, _SPLIT_BYTES, held=None):
         for batch in read_split(store_of(split.path), split, options, Wanted(), keeps=True):
@@ -110,12 +110,12 @@ class _MysqlExecuted:
         return isinstance(head, GtidSet) and head <= self._gtids
 
     def take(self, gtid: str | None) -> bool:
-        """Whether it was executed; transactions are asked for in their order."""
+        """Return whether it was executed; transactions must be passed in their order."""
         return gtid is not None and MysqlGtid.from_text(gtid) in self._gtids
 
 
 class _MariadbExecuted:
-    """Up to one transaction of each domain, by its number, and by its place where numbers went back."""
+    """The executed transactions up to one of each domain, by its number, and by its place where numbers went back."""
 
     def __init__(self, position: GtidPosition) -> None:
         self._last = {gtid.domain_id: gtid for gtid in position}
@@ -128,7 +128,7 @@ class _MariadbExecuted:
         )
 
     def take(self, gtid: str | None) -> bool:
-        """Whether it was executed; transactions are asked for in their order."""
+        """Return whether it was executed; transactions must be passed in their order."""
         if gtid is None:
             return False
         one = DomainGtid.from_text(gtid)

@@ -1,4 +1,4 @@
-"""A split as Arrow batches: events, transactions, or only what is wrong."""
+"""A split as Arrow batches: events, transactions, or only findings."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -28,7 +28,7 @@ from relay.binlog_tables.plan.splits import Split
 from relay.binlog_tables.plan.store import Store
 from relay.binlog_tables.plan.wanted import FAR, Wanted
 
-# As much as stays in a processor's cache: with four times as many Spark's own thread took 15 % longer.
+# So many rows stay in a processor's cache: with four times as many Spark's own thread took 15 % longer.
 _EVENT_ROWS: Final = 8192
 _TRANSACTION_ROWS: Final = 8192
 _STATEMENT_ROWS: Final = 8192
@@ -43,16 +43,16 @@ _KINDS: Final = arrays.dictionary(list(transaction_columns.KINDS))
 _CLOSERS: Final = arrays.dictionary([None, *transaction_columns.CLOSERS[1:]])
 _FINDINGS: Final = arrays.dictionary(NAMES)
 _FINDING_TEXTS: Final = arrays.dictionary([TEXTS.get(name or "") for name in NAMES])
-# Findings that only counting a transaction shows; the others are shown by events.
+# These findings result only from counting a transaction; the others result from events.
 _FIRST_OF_TRANSACTIONS: Final = ROWS_UNREADABLE
 
 
 def read_split(
     store: Store, split: Split, options: ReadOptions, wanted: Wanted, *, keeps: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of one split. Raises: BinlogUnreadable at the first finding with `failfast`; with `keeps`, FileLost.
+    """Yield the batches of one split. Raises: BinlogUnreadable at the first finding with `failfast`; with `keeps`, FileLost.
 
-    keeps: what is not read now is never read again, so a file that cannot be read is no row.
+    With `keeps`, what is not read now is never read again, so an unreadable file does not become a row.
     """
     for finding in split.findings:
         if keeps:
@@ -60,7 +60,7 @@ def read_split(
         yield from _finding_batch(finding, split, options)
     reader = SplitReader(store, split)
     if options.level == "rows":
-        # with all that tells what tables were like: a tenth of a second, which other levels need not spend
+        # This imports the whole record of table definitions: a tenth of a second, which other levels need not spend
         from relay.binlog_tables.decode.rows import RowOptions, read_rows
 
         wishes = RowOptions(options.columns, options.failfast, options.values, options.statement_characters)
@@ -79,15 +79,15 @@ def read_split(
 
 
 def _leaves_events_out(options: ReadOptions, wanted: Wanted) -> bool:
-    """Whether there are events whose findings the level's own rows do not have."""
+    """Return whether there are events whose findings the level's own rows do not have."""
     if options.level == "events":
-        # Spark checks its own filters again, since and until it does not know
+        # Spark checks its own filters again, but does not know since and until
         return "time" in wanted.ranges or (options.failfast and bool(wanted.ranges or wanted.names))
     return options.level in ("statements", "table_maps")
 
 
 def _with_cut_named(batches: Iterator[pa.RecordBatch], split: Split) -> Iterator[pa.RecordBatch]:
-    """The batches of a split that its source's end cut: that its last transaction has no end is no riddle then."""
+    """Yield the batches of a split that its source's crash cut, whose last transaction therefore has no end."""
     held: pa.RecordBatch | None = None
     try:
         for batch in batches:
@@ -115,7 +115,7 @@ _UNFINISHED: Final = ("transaction_unfinished", TEXTS["transaction_unfinished"])
 
 
 def _finding_batch(finding: Finding, split: Split, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """A row for what no event's row can carry."""
+    """Yield a row for a finding that no event's row can carry."""
     if options.failfast:
         raise stop_at(finding)
     wants_sequence = "sequence" in options.columns
@@ -214,7 +214,7 @@ def _event_batch(
 
 
 def _sequences(batch: ColumnBatch, place: str, split: Split) -> pa.Array:
-    """Of the column of offsets that is named `place`."""
+    """Return sequences of the column of offsets that is named `place`."""
     return arrays.sequences(split.name, split.sequence_base, arrays.numbers(batch.column(place), "q", batch.rows))
 
 
@@ -225,7 +225,7 @@ def _batch(
     options: ReadOptions,
     schema: pa.Schema,
 ) -> pa.RecordBatch:
-    """The wanted columns: those in `made` are made from the kernel's by what stands there, the others are the kernel's own."""
+    """Return the wanted columns: those in `made` are computed by its functions, the others are the kernel's own."""
     rows = batch.rows
 
     def array(name: str) -> pa.Array:
@@ -245,7 +245,7 @@ def _batch(
 def _then_another(
     columns: TransactionColumns | StatementColumns, full: Callable[[], Iterator[pa.RecordBatch]]
 ) -> Callable[[int], Iterator[pa.RecordBatch]]:
-    """What is done when a batch is full: what `full` makes of it comes out, and another is begun."""
+    """Return a function for a full batch: it yields what `full` makes of it, and begins another."""
 
     def stopped(_status: int) -> Iterator[pa.RecordBatch]:
         yield from full()
@@ -262,7 +262,7 @@ _ROW_COUNTS: Final = {"rows_inserted", "rows_updated", "rows_deleted", "finding"
 def _walk_transactions(
     reader: SplitReader, columns: TransactionColumns, full: Callable[[], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """Takes all of the split; `full` gives what a full batch, and at the end the last one, becomes."""
+    """Walk all of the split; `full` yields what a full batch, and at the end the last one, becomes."""
     begun = False
     for run in reader.runs():
         if not begun:
@@ -343,7 +343,7 @@ def _transaction_batch(
 
 
 def _statements(reader: SplitReader, split: Split, options: ReadOptions, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-    """Of level table_maps too, where a row is a Table_map."""
+    """Yield rows of level statements, or of level table_maps, where a row is a Table_map."""
     wanted_names = {*options.columns, "position"} if "sequence" in options.columns else set(options.columns)
     names = [name for name in statement_columns.COLUMNS if name in wanted_names]
     columns = StatementColumns(names, _STATEMENT_ROWS, options.level == "table_maps")
@@ -394,7 +394,7 @@ def _statement_batch(
 
 
 def _findings(reader: SplitReader, split: Split, options: ReadOptions, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-    """Both kernels over the same runs; only rows with a finding are ever made."""
+    """Run both kernels over the same runs; only rows with a finding are ever made."""
     del wanted
     events = EventColumns(["position", "end", "time", "type", "finding"], _EVENT_ROWS)
     events.keep_findings()

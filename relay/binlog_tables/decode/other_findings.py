@@ -1,4 +1,4 @@
-"""What is wrong with events that a level does not show, or that a filter leaves out: its result lacks them, and says so."""
+"""Findings of events that a level does not show, or that a filter leaves out: its result lacks them, and reports it."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -20,10 +20,10 @@ _TEXTS: Final = arrays.dictionary([TEXTS.get(name or "") for name in NAMES])
 
 
 class OtherFindings:
-    """Looks at every run of a split beside the level's own columns, and keeps the findings of events.
+    """A collector of events' findings that examines every run of a split beside the level's own columns.
 
-    They become rows that are only a finding: file, position, end and time, as for a file that cannot be read.
-    `columns`: what the level must make so that nothing is told twice; those that are asked for come out.
+    They become rows that are only a finding: file, position, end and time, as for an unreadable file. `columns` are those that the
+    level must make so that nothing is reported twice; only the requested ones are returned.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class OtherFindings:
         reader.on_run = self._take
 
     def beside(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The level's batches, then rows for what none of theirs tells. Raises: BinlogUnreadable with `failfast`."""
+        """Yield the level's batches, then rows for findings that none of its rows has. Raises: BinlogUnreadable with `failfast`."""
         for batch in batches:
             finding = batch.column("finding")
             if finding.null_count < batch.num_rows:

@@ -1,14 +1,14 @@
-"""What of a split is read: planned in the driver, done in executors."""
+"""The options for reading a split: planned in the driver, executed in executors."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a split is read: the level, its columns in order, and whether the first finding is an error.
+    """The options: the level, its columns in order, and whether the first finding is an error.
 
-    Of level rows: `values`, also each value of the images in a column of its own, behind the others (see value_columns);
-    `statement_characters`, so many of a row's statement, None: all.
+    For level rows, `values` adds each value of the images in a column of its own, after the others (see value_columns), and
+    `statement_characters` limits a row's statement (None: all of it).
     """
 
     level: str

@@ -21,7 +21,7 @@ from relay.binlog_tables.plan.store import Store
 from relay.binlog_tables.plan.wanted import Wanted
 
 _ROWS: Final = 8192
-# A statement stands once in the kernel's batch, and once for each of its rows in Spark's: larger batches go out in parts.
+# A statement appears once in the kernel's batch, and once for each of its rows in Spark's: larger batches are split.
 _MOST_TEXT_BYTES: Final = 64 << 20
 
 _OPERATIONS: Final = arrays.dictionary([name or None for name in OPERATIONS])
@@ -35,9 +35,9 @@ _IN_ORDER: Final = arrays.rising(_ROWS)
 
 @dataclass(frozen=True, slots=True)
 class RowOptions:
-    """Columns, in order; whether the first finding is an error; whether each value has a column of its own, too.
+    """The options: columns, in order; whether the first finding is an error; whether each value also has a column of its own.
 
-    statement_characters: so many of a row's statement, which all rows of it repeat; None: all.
+    `statement_characters` limits a row's statement, which all rows of it repeat (None: all of it).
     """
 
     columns: tuple[str, ...]
@@ -49,7 +49,7 @@ class RowOptions:
 def read_rows(
     store: Store, reader: SplitReader, split: Split, options: RowOptions, wanted: Wanted
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of a split. Raises: BinlogUnreadable at the first finding with `failfast`."""
+    """Yield the batches of a split. Raises: BinlogUnreadable at the first finding with `failfast`."""
     made = _row_columns(options, wanted)
     batches = _Batches(made, options, split)
     directory, base = _directory(split.path), _base(split.path)
@@ -91,14 +91,14 @@ def _row_columns(options: RowOptions, wanted: Wanted) -> RowColumns:
 
 
 class _Answers:
-    """What is recorded of the tables that the kernel asks for."""
+    """The recorded definitions of the tables that the kernel asks for."""
 
     def __init__(self, made: RowColumns, describer: Describer) -> None:
         self._made = made
         self._describer = describer
 
     def answer(self) -> None:
-        """Answers a question for a table."""
+        """Answer a question for a table."""
         asked = self._made.asked_table
         if asked is None:
             return
@@ -111,22 +111,22 @@ class _Answers:
 
 
 class _Shared:
-    """A column of texts that rows share: which of the texts each row has."""
+    """A column of texts that rows share: it maps each row to one of the texts."""
 
     def __init__(self, indices: pa.Array, texts: pa.Array) -> None:
         self._indices = indices
         self._texts = texts
-        # Where each row has one of its own, the texts are the column: nothing is copied.
+        # If each row has its own, the texts are the column: nothing is copied.
         self._are_rows = indices.equals(_IN_ORDER.slice(0, len(indices)))
 
     def part(self, start: int, count: int) -> pa.Array:
-        """The texts of `count` rows."""
+        """Return the texts of `count` rows."""
         if self._are_rows:
             return self._texts.slice(start, count)
         return self._texts.take(self._indices.slice(start, count))
 
     def parts(self, most_bytes: int) -> Iterator[tuple[int, int]]:
-        """(first row, count) of parts with texts of at most so many bytes, or of one row."""
+        """Yield (first row, count) of parts with texts of at most so many bytes, or of one row."""
         rows = len(self._indices)
         lengths = pc.binary_length(self._texts)
         if (pc.max(lengths).as_py() or 0) * rows <= most_bytes:
@@ -142,7 +142,7 @@ class _Shared:
 
 
 class _Batches:
-    """Makes Arrow batches of what the kernel filled."""
+    """A converter of the kernel's batches into Arrow batches."""
 
     def __init__(self, made: RowColumns, options: RowOptions, split: Split) -> None:
         self._made = made
@@ -155,7 +155,7 @@ class _Batches:
         self._file = arrays.Repeated(split.name)
 
     def full(self) -> Iterator[pa.RecordBatch]:
-        """The kernel's batch, in one or more of Arrow's; the kernel begins another. Raises: BinlogUnreadable."""
+        """Yield the kernel's batch, in one or more of Arrow's; the kernel begins another. Raises: BinlogUnreadable."""
         made = self._made.batch
         if self._failfast and made.findings:
             raise self._first_finding()
@@ -221,7 +221,7 @@ class _Batches:
         return _Shared(arrays.numbers(indices, "i", made.rows, validity), texts)
 
     def _shapes(self) -> pa.Array:
-        """Long texts, few of them: numbers of them."""
+        """Return long texts, of which there are few, as numbers of them."""
         made = self._made.batch
         indices, validity, count, offsets, data = made.dictionary_column("shape")
         return pa.DictionaryArray.from_arrays(
@@ -246,7 +246,8 @@ def _base(path: str) -> str:
 
 
 def _value_arrays(before: ValueColumns, after: ValueColumns, rows: int) -> Iterator[tuple[str, pa.Array]]:
-    """Name (`b0`, `b1` … of images before, `a0`, `a1` … after) and values of each column, as bytes: `shape` says which are texts."""
+    """Yield name (`b0`, `b1` … of before-images, `a0`, `a1` … of after-images) and values of each column, as bytes: `shape` says which
+    are texts."""
     for side, values in (("b", before), ("a", after)):
         values.finish(rows)
         valid, offsets, data = (memoryview(one) for one in (values.valid_bytes, values.offset_bytes, values.text_bytes))

@@ -1,4 +1,4 @@
-"""Reads a split, a megabyte at a time, and has the kernel check and infer it: runs of whole events with their table."""
+"""A reader of splits, a megabyte at a time; the kernel checks and interprets them: runs of whole events with their table."""
 
 import platform
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from relay.binlog_tables.plan.splits import Split, is_incomplete
 from relay.binlog_tables.plan.store import LocalStore, Reader, Store
 
 _TABLE_ROWS: Final = 32768
-# One name for one thing, whoever encrypted.
+# One name is used for one thing, whoever encrypted the file.
 _RENAMED: Final = {"binlog_encrypted": "file_encrypted"}
 
 
@@ -30,16 +30,15 @@ class SplitReader:
         self.broken: Finding | None = None
         self.timestamp = 0
         self.on_run: Callable[[EventRun], None] | None = None
-        """Called with each run before it is given out."""
+        """This is called with each run before it is yielded."""
 
     def post_lengths(self) -> bytes:
-        """The format description's post-header lengths; complete from the first run on."""
+        """Return the format description's post-header lengths; complete from the first run on."""
         return b"" if self._events is None else self._events.ingest.post_lengths()
 
     def runs(self) -> Iterator[EventRun]:
-        """The events of the split. A run is good until the next is asked for. Nothing is held but a chunk and the
-        largest event. Raises: ReadRefused.
-        """
+        """Yield the events of the split. A run is valid until the next is requested. Only a chunk and the largest event are held.
+        Raises: ReadRefused."""
         split = self._split
         if not split.parts:
             return
@@ -75,14 +74,14 @@ class SplitReader:
             file.close()
 
     def _look_at_end(self, file: Reader) -> None:
-        """Whether the file is all there. Raises: OSError."""
+        """Check whether the file is complete. Raises: OSError."""
         ends = self.broken is None or self.broken.name == EVENT_TRUNCATED
         if ends and is_incomplete(self._store, file, self._split.stop, self._split.following):
             position = self._split.stop if self.broken is None else self.broken.position
             self._break(INCOMPLETE, position, INCOMPLETE_TEXT)
 
     def _read(self, events: EventReader, start: int, end: int) -> Iterator[EventRun]:
-        """The events of [start, end), whole transactions. Raises: Broken; OSError."""
+        """Yield the events of [start, end), whole transactions. Raises: Broken; OSError."""
         for run in events.runs(start, end):
             if run.rows:
                 self.timestamp = events.ingest.timestamp
@@ -99,7 +98,7 @@ class SplitReader:
             self._broken(cut_event(position, event_size(head), end - position))
 
     def _too_long(self, head: bytes, position: int, end: int) -> None:
-        """The event at `position` says that it goes on behind `end`."""
+        """Break: the event at `position` has a length that goes beyond `end`."""
         size = event_size(head)
         if end == self._split.stop and self._split.last:
             self._broken(cut_event(position, size, end - position))
@@ -118,10 +117,10 @@ class SplitReader:
 
 
 def _check_is_shared(store: Store, path: str) -> None:
-    """A missing file was purged; a missing directory was never on this machine. Raises: ReadRefused."""
+    """Check the path: a missing file was purged; a missing directory never existed on this machine. Raises: ReadRefused."""
     directory = path.rpartition("/")[0]
     if len(generation_numbers([directory.rpartition("/")[2]])) > 1:
-        directory = directory.rpartition("/")[0]  # a later source's own, which goes with its last file
+        directory = directory.rpartition("/")[0]  # This is a later source's own, which is removed with its last file
     if isinstance(store, LocalStore) and directory and not store.is_directory(directory):
         raise ReadRefused(
             f"{platform.node()} has no directory {directory}, where the driver found the archive. Driver and executors must see "

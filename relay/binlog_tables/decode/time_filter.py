@@ -1,4 +1,4 @@
-"""Pushed filters that the kernel does not know: rows that Spark would leave out are left out before they travel to it."""
+"""Pushed filters that the kernel does not know: rows that Spark would leave out are removed before they are sent to it."""
 
 from collections.abc import Callable, Iterator
 from functools import reduce
@@ -11,7 +11,7 @@ from relay.binlog_tables.decode.arrow_arrays import dictionary
 from relay.binlog_tables.plan.schemas import known_columns
 from relay.binlog_tables.plan.wanted import FAR, Range, Wanted
 
-# What the kernel filters by itself, by level. Times are all its own: with since and until a finding of any time is kept.
+# The kernel itself filters by these, by level. Times are all its own: with since and until a finding of any time is kept.
 _KERNEL: Final = {
     "events": {"position", "type", "type_code", "schema", "table"},
     "rows": {"schema", "table", "operation"},
@@ -22,7 +22,7 @@ Test = tuple[str, Callable[[pa.Array], pa.Array]]
 
 
 class RowFilter:
-    """Of one read. Spark checks its filters again: only what it would leave out too is left out here."""
+    """The filter of one read. Spark checks its filters again: only what it would leave out too is removed here."""
 
     def __init__(self, level: str, columns: tuple[str, ...], wanted: Wanted) -> None:
         known = known_columns(level)
@@ -33,7 +33,7 @@ class RowFilter:
         ]
 
     def of(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches with the rows that are wanted."""
+        """Yield the batches with the rows that are wanted."""
         if not self._tests:
             yield from batches
             return

@@ -1,4 +1,4 @@
-"""Unpacks what the kernel asks for: MariaDB's compressed events (zlib), MySQL's compressed transactions (zstd)."""
+"""The decompression that the kernel asks for: MariaDB's compressed events (zlib), MySQL's compressed transactions (zstd)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -22,9 +22,9 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def take_run(columns: ColumnReader, run: EventRun, stopped: Callable[[int], Batches]) -> Batches:
-    """Takes all of a run; what is packed is unpacked and given to `columns`, or it is said that it cannot be had.
+    """Take all of a run; compressed parts are unpacked and given to `columns`, or reported as unavailable.
 
-    `stopped`: does what a status asks for that `columns` stops with, but for that; gives the batches that come of it.
+    `stopped` handles every other status with which `columns` stops, and yields the resulting batches.
     """
     while (status := columns.take(run.buffer, run.base, run.table, run.rows)) != DONE:
         if status in (OPEN_ROWS, OPEN_QUERY):
@@ -40,7 +40,7 @@ def _packed(columns: ColumnReader, run: EventRun) -> bytes:
 
 
 def _open_event(columns: ColumnReader, packed: bytes) -> None:
-    """What MariaDB packed into an event: a statement, or rows."""
+    """Unpack what MariaDB packed into an event: a statement, or rows."""
     try:
         columns.opened(unpack_compressed(packed, MOST_HELD_BYTES))
     except ProtocolError:
@@ -48,7 +48,7 @@ def _open_event(columns: ColumnReader, packed: bytes) -> None:
 
 
 def _take_payload(columns: ColumnReader, packed: bytes, stopped: Callable[[int], Batches]) -> Batches:
-    """The events of a compressed transaction, which is unpacked piece by piece."""
+    """Take the events of a compressed transaction, which is unpacked piece by piece."""
     for events in payload_events(packed):
         at = 0
         while events is not None and (status := columns.opened_events(events, at, len(events))) != DONE:
@@ -61,9 +61,9 @@ def _take_payload(columns: ColumnReader, packed: bytes, stopped: Callable[[int],
 
 
 def payload_events(packed: bytes) -> Iterator[bytearray | None]:
-    """The events of a Transaction_payload's body in pieces, each of whole events: a transaction may have gigabytes.
+    """Yield the events of a Transaction_payload's body in pieces, each of whole events: a transaction may have gigabytes.
 
-    None, at the end: from here on it cannot be unpacked.
+    None, at the end, means that it cannot be unpacked from here on.
     """
     buffer = bytearray()
     try:
@@ -74,7 +74,7 @@ def payload_events(packed: bytes) -> Iterator[bytearray | None]:
                 yield buffer[:stop]
                 del buffer[:stop]
             if len(buffer) >= HEADER_SIZE and not is_event_size(event_size(buffer)):
-                break  # or the rest of the transaction would be held, waiting for the end of an event that is none
+                break  # Otherwise the rest of the transaction would be held while waiting for the end of an event that is none
     except ProtocolError:
         yield None
         return
@@ -83,9 +83,9 @@ def payload_events(packed: bytes) -> Iterator[bytearray | None]:
 
 
 def payload_pieces(packed: bytes) -> Iterator[bytes]:
-    """The bytes of a Transaction_payload's events, a megabyte at a time.
+    """Yield the bytes of a Transaction_payload's events, a megabyte at a time.
 
-    Raises: ProtocolError, also where they are not as many as the event says; ImportError.
+    Raises: ProtocolError, also if they are not as many as the event says; ImportError.
     """
     head = decode_transaction_payload(packed)
     body = memoryview(packed)[head.head_bytes :]
@@ -95,7 +95,7 @@ def payload_pieces(packed: bytes) -> Iterator[bytes]:
         if left < 0:
             raise ProtocolError(f"a transaction of more than the {head.uncompressed_bytes} bytes that it announces")
         yield piece
-    if left:  # a stream that is cut between two of its blocks ends like a whole one
+    if left:  # A stream that is cut between two of its blocks ends like a whole one
         raise ProtocolError(f"a transaction of {head.uncompressed_bytes} bytes, the last {left} of which are missing")
 
 
@@ -115,7 +115,7 @@ def _unpacked(body: memoryview, compression: int) -> Iterator[bytes]:
 
 
 def _zstd() -> tuple[Any, type[Exception]]:
-    """The zstandard module; it is needed only where transactions are compressed. Raises: ImportError with what to do."""
+    """Return the zstandard module; it is needed only if transactions are compressed. Raises: ImportError with what to do."""
     try:
         import zstandard
     except ImportError:

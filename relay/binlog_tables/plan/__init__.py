@@ -1,1 +1,1 @@
-"""Which files and parts of files a query reads."""
+"""The planning of a query: which files and parts of files it reads."""

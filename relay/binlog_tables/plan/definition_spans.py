@@ -1,4 +1,4 @@
-"""Looks through the binlogs of a directory for statements that define tables, as far as nobody has recorded them."""
+"""The search in the binlogs of a directory for statements that define tables, as far as they are not recorded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ _FAR: Final = (1 << 63, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Scanned:
-    """[first, last) of a file, which had this head. `is_all`: nothing comes behind it, by the next file of its series."""
+    """The scanned part [first, last) of a file that had this head. With `is_all` nothing follows it, by the next file of its series."""
 
     head: bytes
     span: DefinedSpan
@@ -31,7 +31,7 @@ class _Scanned:
     is_all: bool = False
 
 
-# Spark's workers live for many tasks, and a stream's driver for many batches: what was looked through is not read again.
+# Spark's workers live for many tasks, and a stream's driver for many batches: what was scanned is not read again.
 _scanned: dict[str, _Scanned] = {}
 
 
@@ -43,12 +43,12 @@ def definition_spans(
     recorded: Sequence[tuple[Place, Place]],
     further: int = 0,
 ) -> tuple[list[DefinedSpan], Place]:
-    """The statements in the directory's binlogs of the same series up to `stop` (None: the end) in `file`, without the `recorded`
-    stretches; and up to where that is all.
+    """Return the statements in the directory's binlogs of the same series up to `stop` (None: the end) in `file`, without the
+    `recorded` stretches, and up to where that is complete.
 
-    A file that cannot be read to its end ends a stretch; behind it nothing of before it is known. So does one that is not all there
-    yet, and what is said here of what comes behind it may be another the next time. `further`: so many of the
-    following files that are no longer written are looked through as well. Blocking.
+    A file that cannot be read to its end ends a stretch; after it nothing from before is known. So does one that is not complete yet,
+    and what is returned about what follows it may differ the next time. `further` of the following files that are no longer written are
+    scanned as well. Blocking.
     """
     number = _number(file)
     if number is None:
@@ -80,12 +80,12 @@ def definition_spans(
             reached = limit
     if following:
         return spans, min(known, (wanted[-1] + 1, 0))
-    # The newest file is still written: what comes behind this was not looked at, whatever was asked for.
+    # The newest file is still written: what follows this was not scanned, whatever was requested.
     return spans, min(known, (number, reached if stop is None else min(stop, reached)))
 
 
 def looked_through(store: Store, path: str) -> bool:
-    """Whether a file that was looked through is still the same. Raises: OSError."""
+    """Return whether a file that was scanned is still the same. Raises: OSError."""
     known = _scanned.get(path)
     if known is None:
         return False
@@ -104,7 +104,7 @@ def _number(name: str) -> int | None:
 
 
 def _not_recorded(number: int, recorded: Sequence[tuple[Place, Place]]) -> int | None:
-    """From where on in a file it is to be looked; None: all of it is recorded."""
+    """Return the offset in a file from which it must be scanned; None if all of it is recorded."""
     for first, last in recorded:
         if first <= (number, FIRST_EVENT) < last:
             if last[0] > number:
@@ -114,7 +114,7 @@ def _not_recorded(number: int, recorded: Sequence[tuple[Place, Place]]) -> int |
 
 
 def _scan(store: Store, path: str, following: str, number: int, start: int, stop: int | None) -> DefinedSpan | None:
-    """The statements in [start, stop) of a file."""
+    """Return the statements in [start, stop) of a file."""
     try:
         reader = store.open(path)
     except OSError:
@@ -133,7 +133,7 @@ def _scan(store: Store, path: str, following: str, number: int, start: int, stop
 
 
 def _scan_open(reader: Reader, path: str, number: int, start: int, stop: int | None) -> DefinedSpan:
-    """As `_scan`. Raises: OSError; ProtocolError where the file does not begin as a binlog."""
+    """Return the statements in [start, stop) of an open file. Raises: OSError; ProtocolError if the file does not begin as a binlog."""
     head = read_start(reader).event
     version = decode_first_event(head)[1].server_version
     known = _scanned.get(path)
@@ -160,14 +160,14 @@ def _scan_open(reader: Reader, path: str, number: int, start: int, stop: int | N
         if not events.ingest.in_event:
             at = max(at, min(events.ingest.position, limit))
         if not whole:
-            definitions.append(((number, at), LoggedDefinition(None)))  # what comes there may be anything
+            definitions.append(((number, at), LoggedDefinition(None)))  # What follows may be anything
     span = DefinedSpan(_place(number, start), (number, at), tuple(definitions))
     while len(_scanned) >= _KEPT:
         del _scanned[next(iter(_scanned))]
     is_all = known is not None and known.is_all and known.last == at
     _scanned[path] = _Scanned(head, span, at, is_all)
     upto = [one for one in definitions if one[0] < (number, limit)]
-    # What comes at the end itself has all of before in front of it.
+    # What comes at the end itself is preceded by everything before it.
     last = (number + 1, 0) if stop is None and whole else (number, min(at, limit) + 1)
     return DefinedSpan(span.first, last, tuple(upto))
 

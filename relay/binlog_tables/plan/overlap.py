@@ -1,7 +1,7 @@
-"""What the files of a later source repeat of the sources before it, so that each transaction of an archive is read once.
+"""Transactions that the files of a later source repeat: they are omitted so that each transaction of an archive is read once.
 
-The first file of a generation is its source's file from the first byte on: it may begin with transactions that stand in the
-generation before, too (relay/archive/archive.py). They are known by their GTIDs.
+The first file of a generation is its source's file from the first byte on: it may begin with transactions that the previous generation
+contains, too (relay/archive/archive.py). They are identified by their GTIDs.
 """
 
 import contextlib
@@ -28,22 +28,23 @@ from relay.binlog_tables.plan.series_files import SeriesFile
 from relay.binlog_tables.plan.store import LocalStore, Reader, Store, plain_path
 
 _WITH_GTIDS: Final = 4
-"""Their binlog version; files of 4.1 and older have none."""
+"""This is the first binlog version with GTIDs; files of 4.1 and older have none."""
 
 Span = tuple[int, int]
-"""A range of offsets [start, stop) in a file, both of them between two transactions."""
+"""This is a range of offsets [start, stop) in a file, both of them between two transactions."""
 
 _Unheld = tuple[GtidValue | None, GtidValue | None]
-"""Transactions that are in the second state and not in the first; None in the first: all in the second."""
+"""These are transactions that are in the second state and not in the first; None in the first means all in the second."""
 _Part = tuple[GtidValue | None, list[_Unheld]]
-"""What was executed by the end of one source's files, and what of it they do not hold, in order."""
+"""This pair contains what was executed by the end of one source's files, and what of it they do not contain, in order."""
 
 
 class Overlap:
-    """Of all `files` of one reading, in their order.
+    """The overlap of all `files` of one read, in their order.
 
-    held: only what the earlier of the files hold is repeated, so that each transaction which they hold is read once. Otherwise
-    all is that was executed by the end of the generation before: the same whatever is purged meanwhile, as a stream needs it.
+    With `held` only what the earlier of the files contain is repeated, so that each transaction that they contain is read once.
+    Otherwise everything is that was executed by the end of the previous generation: the result is the same whatever is purged
+    meanwhile, as a stream needs it.
     """
 
     def __init__(self, store: Store, files: Sequence[SeriesFile], *, held: bool) -> None:
@@ -54,7 +55,7 @@ class Overlap:
         self._ends: dict[str, GtidValue | None] = {}
 
     def spans(self, file: SeriesFile, format_event: bytes, reader: Reader, start: int, stop: int) -> tuple[Span, ...]:
-        """Where repeated transactions stand in [start, stop) of `file`, both between two transactions. Raises: OSError."""
+        """Return the spans of repeated transactions in [start, stop) of `file`, both between two transactions. Raises: OSError."""
         if not file.generation or not format_event:
             return ()
         if file.generation not in self._known:
@@ -79,13 +80,13 @@ class Overlap:
             following = before[number][0] if number < len(before) else file
             executed = self._executed_before(following, before[:number])
             unheld = self._unheld(group, executed)
-            # Where a file does not tell what was before it nobody knows what the files hold.
+            # If a file does not record what was before it, it is unknown what the files contain.
             if unheld is not None:
                 parts.append((executed, unheld))
         return _numbers(parts)
 
     def _executed_before(self, file: SeriesFile, before: Sequence[Sequence[SeriesFile]]) -> GtidValue | None:
-        """What was executed before the file's generation began, as its catalog says, else as the files `before` do."""
+        """Return what was executed before the file's generation began, by its catalog, else by the files `before`."""
         executed = self._written_down(file)
         if executed is None:
             for group in before:
@@ -93,9 +94,9 @@ class Overlap:
         return executed
 
     def _unheld(self, group: Sequence[SeriesFile], executed: GtidValue | None) -> "list[_Unheld] | None":
-        """What the files of one source do not hold, though it was executed by their end; None: it cannot be read.
+        """Return what the files of one source do not contain, though it was executed by their end; None if it cannot be read.
 
-        Before the first of them, and where a file is missing or its end is damaged.
+        Such transactions precede the first of them, or were in a missing or damaged file.
         """
         found: list[_Unheld] = [(None, self._before(group[0]))]
         for file, following in pairwise(group):
@@ -107,7 +108,7 @@ class Overlap:
         return found if known else None
 
     def _written_down(self, file: SeriesFile) -> GtidValue | None:
-        """What was executed before the file's generation began, as its catalog says."""
+        """Return what was executed before the file's generation began, by its catalog."""
         if not isinstance(self._store, LocalStore):
             return None
         path = Path(plain_path(file.path)).parent / CATALOG_NAME
@@ -121,11 +122,11 @@ class Overlap:
         return None if origin is None else origin.state
 
     def _before(self, file: SeriesFile) -> GtidValue | None:
-        """What the head of the file says of all before it; None: it cannot be read."""
+        """Return what the head of the file says about everything before it; None if it cannot be read."""
         return self._read(file, inside=False)
 
     def _executed_by(self, file: SeriesFile) -> GtidValue | None:
-        """What was executed by the end of the file; None: it cannot be read. Reads all of it, once."""
+        """Return what was executed by the end of the file; None if it cannot be read. Reads all of it, once."""
         if file.path not in self._ends:
             self._ends[file.path] = self._read(file, inside=True)
         return self._ends[file.path]
@@ -156,7 +157,7 @@ class Overlap:
 
 
 def executed_before(store: Store, file: SeriesFile) -> GtidValue | None:
-    """What the head of a file says was executed before it; None: it says nothing, or cannot be read."""
+    """Return what the head of a file says was executed before it; None if it says nothing, or cannot be read."""
     try:
         reader = store.open(file.path)
     except OSError:
@@ -174,24 +175,24 @@ def executed_before(store: Store, file: SeriesFile) -> GtidValue | None:
 
 
 class _EarlierNumbers(Protocol):
-    """Transactions, by their GTIDs; false: none."""
+    """A set of transactions, by their GTIDs; it is false if empty."""
 
     flavour: str
 
     def __bool__(self) -> bool: ...
 
     def are_before(self, head: GtidValue) -> bool:
-        """Whether a file with this head holds none of them, because they were executed before it."""
+        """Return whether a file with this head contains none of them, because they were executed before it."""
 
     def all_of(self, run: Run) -> bool:
-        """Whether the whole run is among them."""
+        """Return whether the whole run is among them."""
 
     def some_of(self, run: Run) -> bool:
-        """Whether part of the run is among them."""
+        """Return whether part of the run is among them."""
 
 
 def _numbers(parts: "Sequence[_Part]") -> _EarlierNumbers | None:
-    """What is in some part; None: it is not known."""
+    """Return the union of the parts; None if it is not known."""
     flavour = next((type(executed) for executed, _unheld in reversed(parts) if executed is not None), None)
     if flavour is GtidSet:
         return _MysqlNumbers(parts)
@@ -226,7 +227,7 @@ class _MysqlNumbers:
 
 
 class _MariadbNumbers:
-    """Of each server in each domain the numbers up to its last one in `executed`, without those that are not held."""
+    """For each server in each domain, the numbers up to its last one in `executed`, without those that are not contained."""
 
     flavour = "mariadb"
 
@@ -254,7 +255,7 @@ class _MariadbNumbers:
 
 
 def _held(last: DomainGtid, unheld: "Sequence[_Unheld]") -> Iterator[tuple[int, int]]:
-    """The numbers of one server in one domain up to `last`, without the unheld ones, which come in their order."""
+    """Yield the numbers of one server in one domain up to `last`, without the missing ones, which come in their order."""
 
     def number_in(state: GtidValue | None) -> int:
         found = state.server(last.domain_id, last.server_id) if isinstance(state, GtidList) else None
@@ -288,7 +289,7 @@ def _collector(form: FormatDescription, start: int, gap_bytes: int) -> FileGtidC
 
 
 def _head(reader: Reader, form: FormatDescription) -> GtidValue | None:
-    """What the file's head says; None: nothing that can be read. Raises: OSError."""
+    """Return what the file's head says; None if nothing can be read. Raises: OSError."""
     try:
         return gtids_before(reader, form.flavour, checksum=bool(form.checksum_bytes))
     except ProtocolError:
@@ -296,7 +297,7 @@ def _head(reader: Reader, form: FormatDescription) -> GtidValue | None:
 
 
 def _blocks(reader: Reader, collector: FileGtidCollector, start: int, stop: int) -> Iterator[IndexBlock]:
-    """What `collector` makes of [start, stop). Raises: OSError; ProtocolError where it cannot be walked on."""
+    """Yield what `collector` makes of [start, stop). Raises: OSError; ProtocolError if it cannot be walked further."""
     for piece in pieces(reader, start, stop):
         collector.take(piece)
         yield from collector.take_blocks()
@@ -305,7 +306,7 @@ def _blocks(reader: Reader, collector: FileGtidCollector, start: int, stop: int)
 
 
 def _walk(reader: Reader, form: FormatDescription, start: int, stop: int, numbers: _EarlierNumbers) -> Iterator[Span]:
-    """Spans of repeated transactions. What stands behind damaged bytes is not told: it is read, and perhaps twice."""
+    """Yield spans of repeated transactions. Those after damaged bytes are not found: they are read, and perhaps twice."""
     try:
         for block in _blocks(reader, _collector(form, start, BLOCK_BYTES), start, stop):
             if _is_repeated(block, numbers):
@@ -324,7 +325,7 @@ def _is_repeated(block: IndexBlock, numbers: _EarlierNumbers) -> bool:
 
 
 def _merged(spans: Iterable[Span]) -> Iterator[Span]:
-    """The same offsets, those that touch in one."""
+    """Yield the same offsets, with adjacent spans joined."""
     open_span: Span | None = None
     for span in spans:
         if open_span is not None and open_span[1] == span[0]:

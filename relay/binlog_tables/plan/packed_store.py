@@ -1,4 +1,4 @@
-"""Stores whose binlogs may be packed: a directory of this machine, or a folder of a bucket; and which store a path lies in."""
+"""Stores whose binlogs may be packed: a local directory, or a folder of a bucket; and the choice of the store for a path."""
 
 import importlib.util
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ _BUCKETS: Final = ("s3", "gs", "az")
 
 
 def store_of(path: str) -> Store:
-    """The store that `path` lies in: of a URL, else the local one. Buckets are read by obstore, or, without it, by fsspec as other
-    file systems are. Raises: ImportError without either; OSError."""
+    """Return the store for `path`: by its URL, else the local one. Buckets are read by obstore, or, without it, by fsspec as other file
+    systems are. Raises: ImportError without either; OSError."""
     scheme, has_scheme, _ = path.partition("://")
     if not has_scheme or scheme == "file":
         return ArchiveStore()
@@ -30,7 +30,7 @@ class ArchiveStore(LocalStore):
     """The machine's own files. A binlog that is not at its path is looked for where the archive has it."""
 
     def open(self, path: str) -> Reader:
-        """Opens a file for reading; a packed one gives its plain bytes."""
+        """Open a file for reading; a packed one gives its plain bytes."""
         place = plain_path(path)
         if plain_name(place) is None:
             try:
@@ -43,7 +43,7 @@ class ArchiveStore(LocalStore):
 
 @contextmanager
 def _silence_told(path: str) -> Iterator[None]:
-    """Raises: StorageSilent in place of an OSError that comes of a bucket without an answer."""
+    """Raise StorageSilent in place of an OSError that results from a bucket without an answer."""
     try:
         yield
     except (OSError, ObjectStoreError) as error:
@@ -60,7 +60,7 @@ def _silence_told(path: str) -> Iterator[None]:
 
 
 class AskedReader:
-    """An open file whose bytes may come from a bucket. All raise StorageSilent."""
+    """An open file whose bytes may come from a bucket. All methods raise StorageSilent."""
 
     def __init__(self, reader: Reader, path: str) -> None:
         self._reader = reader
@@ -68,54 +68,54 @@ class AskedReader:
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """The size in bytes."""
         with _silence_told(self._path):
             return self._reader.size
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`."""
+        """Read at `offset`."""
         with _silence_told(self._path):
             return self._reader.read_into(view, offset)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._reader.close()
 
 
 class AskedStore(RemoteStore):
-    """A file system that fsspec knows; where it gives no answer to a read, StorageSilent is raised."""
+    """A file system that fsspec knows; if it does not answer a read, StorageSilent is raised."""
 
     def open(self, path: str) -> Reader:
-        """Opens a file for reading."""
+        """Open a file for reading."""
         with _silence_told(path):
             return AskedReader(super().open(path), path)
 
 
 class BucketStore:
-    """A bucket; where it gives no answer, StorageSilent is raised.
+    """A bucket; if it does not answer, StorageSilent is raised.
 
-    Paths are URLs; credentials and endpoint come from the environment, of each machine that reads.
+    Paths are URLs; credentials and endpoint come from the environment of each machine that reads.
     """
 
     def __init__(self, url: str) -> None:
-        """Raises: OSError."""
+        """Open the bucket. Raises: OSError."""
         self._url = url
         self._store, _ = bucket_of(url)
         self._root = self._store.url()
 
     def __reduce__(self) -> tuple[type["BucketStore"], tuple[str]]:
-        """On its way to an executor, which opens the bucket itself."""
+        """Prepare for an executor, which opens the bucket itself."""
         return BucketStore, (self._url,)
 
     def _key(self, path: str) -> str:
         return path.removeprefix(self._root).strip("/")
 
     def is_directory(self, path: str) -> bool:
-        """Whether anything lies below `path`."""
+        """Return whether anything is below `path`."""
         return next(self._below(path), None) is not None
 
     def is_file(self, path: str) -> bool:
-        """Whether there is an object at `path`."""
+        """Return whether there is an object at `path`."""
         key = self._key(path)
         try:
             with _silence_told(path):
@@ -126,7 +126,7 @@ class BucketStore:
             raise OSError(5, error.text, path) from error
 
     def names(self, directory: str) -> list[str]:
-        """What a folder holds, sorted."""
+        """Return the names in a folder, sorted."""
         return sorted({name.partition("/")[0] for name in self._below(directory)})
 
     def _below(self, directory: str) -> Iterator[str]:
@@ -140,15 +140,15 @@ class BucketStore:
             raise OSError(5, error.text, directory) from error
 
     def matching(self, pattern: str) -> list[str]:
-        """The objects of one folder that a pattern names, sorted."""
+        """Return the objects of one folder that a pattern names, sorted."""
         folder, _, wanted = pattern.rpartition("/")
         return [self.join(folder, name) for name in self.names(folder) if fnmatchcase(name, wanted)]
 
     def join(self, directory: str, name: str) -> str:
-        """The path of `name` in `directory`."""
+        """Return the path of `name` in `directory`."""
         return f"{directory.rstrip('/')}/{name}"
 
     def open(self, path: str) -> Reader:
-        """Opens an object; a packed binlog gives its plain bytes."""
+        """Open an object; a packed binlog gives its plain bytes."""
         with _silence_told(path):
             return AskedReader(open_object(self._store, self._key(path)), path)

@@ -1,6 +1,7 @@
-"""Places between two transactions of what a path holds, and what is to be read between two of them.
+"""Places between two transactions in the binlogs of a path, and the splits between two of them.
 
-What stands between two places never changes, so whoever reads from place to place reads each transaction once, whenever he goes on.
+The binlog between two places never changes, so a reader that goes from place to place reads each transaction once, whenever it
+continues.
 """
 
 from collections.abc import Sequence
@@ -22,11 +23,11 @@ _LEAST_PART: Final = 64 << 10
 
 
 class PositionGone(RelayError):
-    """A reader stands where there is no file any more. `str()` says where it could go on."""
+    """The error that a reader's position is in a file that no longer exists. `str()` says where it could go on."""
 
 
 def parsed_position(text: str) -> Position | None:
-    """FILE:POSITION, as this package writes it; None: it is none."""
+    """Return the position of FILE:POSITION, as this package writes it; None if it is none."""
     name, _, position = text.rpartition(":")
     if not name or not position.isdecimal() or int(position) < FIRST_EVENT:
         return None
@@ -34,41 +35,43 @@ def parsed_position(text: str) -> Position | None:
 
 
 class Places:
-    """Of the binlogs at `paths`, parts of one source's archive, as they are when it is asked."""
+    """The places in the binlogs at `paths`, parts of one source's archive, as they are at each call."""
 
     def __init__(self, paths: Sequence[str], ending: Position | None = None, *, skips_lost: bool = False) -> None:
-        """ending: nothing behind it is there. skips_lost: what is gone is a finding, and what is behind it is read."""
+        """With `ending`, nothing after it exists. With `skips_lost`, missing files are a finding, and what follows them is read."""
         self._paths = tuple(paths)
         self._ending = ending
         self._skips_lost = skips_lost
 
     @property
     def store(self) -> Store:
-        """Where they lie."""
+        """The store that contains them."""
         return store_of(self._paths[0])
 
     def files(self) -> list[SeriesFile]:
-        """The binlogs. Raises: NothingToRead; OSError."""
+        """Return the binlogs. Raises: NothingToRead; OSError."""
         files = find_files(self.store, *self._paths)
-        # A server, or a relay, may be writing the newest: its last transaction is not there before it is whole.
+        # A server or a relay may be writing the newest: its last transaction counts only once it is whole.
         return [*files[:-1], replace(files[-1], growing=not files[-1].damaged)]
 
     def oldest(self) -> Position:
-        """The first place that there is."""
+        """Return the first existing place."""
         return Position(self.files()[0].name, FIRST_EVENT)
 
     def ends_at(self, place: Position) -> "Places":
-        """The same, and nothing behind `place`, or behind where it ended already."""
+        """Return the same without everything after `place`, or after an earlier ending."""
         return Places(self._paths, place, skips_lost=self._skips_lost)
 
     def newest(self, start: Position | None = None) -> Position:
-        """The end of the last whole transaction, never before `start`: what is behind that was given already. Raises: OSError."""
+        """Return the end of the last whole transaction, never before `start`: what follows that was returned already. Raises:
+        OSError."""
         files = self.files()
         begin = None if start is None else self._there(files, start)[0]
         return self._newest(self._before_ending(files), begin)
 
     def reached(self, start: Position, most_bytes: int) -> Position:
-        """As far behind `start` as `most_bytes` lets, and a transaction at least where there is one. Raises: PositionGone; OSError."""
+        """Return the last place within `most_bytes` after `start`, but at least one transaction later if there is one. Raises:
+        PositionGone; OSError."""
         every = self.files()
         start, _lost = self._there(every, start)
         self.index(every, start)
@@ -81,19 +84,19 @@ class Places:
             if end - begin > left:
                 parts = plan_file(store, file, max(left // 4, _LEAST_PART), start=begin, stop=end)
                 within = [part.stop for part in parts if part.stop - begin <= left]
-                # a transaction that is larger than the limit comes whole; what came before it is enough for now
+                # A transaction that is larger than the limit is included whole; what came before it is enough for now
                 stop = within[-1] if within else (begin if number else parts[0].stop)
                 return Position(file.name, stop)
             left -= end - begin
         return self._newest(files, start)
 
     def check_is_there(self, start: Position) -> None:
-        """Raises: PositionGone if what follows `start` cannot be read any more."""
+        """Raise PositionGone if what follows `start` can no longer be read."""
         files = self.files()
         self.index(files, self._there(files, start)[0])
 
     def checked(self, place: Position, name: str) -> Position:
-        """`place`, which the caller's option `name` is. Raises: PositionGone, ReadRefused."""
+        """Return `place`, which is the caller's option `name`. Raises: PositionGone, ReadRefused."""
         files = self.files()
         file = files[self.index(files, place)]
         if not is_boundary(self.store, file, place.offset):
@@ -104,7 +107,7 @@ class Places:
         return place
 
     def sequence(self, place: Position) -> int | None:
-        """The sequence of a transaction that begins there. Raises: PositionGone; ReadRefused."""
+        """Return the sequence of a transaction that begins there. Raises: PositionGone; ReadRefused."""
         files = self.files()
         file = files[self.index(files, place)]
         return sequence_at(file.name, file.sequence_base, place.offset)
@@ -112,8 +115,8 @@ class Places:
     def between(
         self, start: Position, end: Position, split_bytes: int, *, held: bool | None, tells_gaps: bool = False
     ) -> list[Split]:
-        """The splits of [start, end). held: what of a later source's files is left out, see Overlap; None: nothing. tells_gaps: where
-        numbers of files are missing is a finding.
+        """Return the splits of [start, end). `held` says what of a later source's files is left out, see Overlap (None: nothing). With
+        `tells_gaps` missing numbers of files are a finding.
 
         Raises: PositionGone; OSError.
         """
@@ -141,7 +144,7 @@ class Places:
         return splits
 
     def index(self, files: Sequence[SeriesFile], place: Position) -> int:
-        """Which of the files a place is in. Raises: PositionGone."""
+        """Return the index of the file that contains a place. Raises: PositionGone."""
         for number, file in enumerate(files):
             if file.name == place.file:
                 return number
@@ -151,7 +154,7 @@ class Places:
         )
 
     def _there(self, files: Sequence[SeriesFile], place: Position) -> tuple[Position, Finding | None]:
-        """`place`, or with `skips_lost` the first one behind it that there is, and what to say of that."""
+        """Return `place`, or with `skips_lost` the first existing one after it, and the finding about that."""
         if not self._skips_lost or any(file.name == place.file for file in files):
             return place, None
         wanted = order_of(place.file)
@@ -162,7 +165,7 @@ class Places:
         return Position(behind.name, FIRST_EVENT), Finding(behind.name, FIRST_EVENT, FIRST_EVENT, 0, "files_gone", text)
 
     def _before_ending(self, files: list[SeriesFile]) -> list[SeriesFile]:
-        """What of the files stands before the ending; an empty list: nothing."""
+        """Return the part of the files before the ending; an empty list if there is none."""
         ending = self._ending
         if ending is None:
             return files
@@ -170,13 +173,13 @@ class Places:
         if at is not None:
             last = files[at]
             stop = ending.offset if last.end is None else min(last.end, ending.offset)
-            # growing: an ending inside a transaction is where that begins
+            # With `growing`, an ending inside a transaction counts as its start
             return [*files[:at], replace(last, end=stop, growing=True)]
         return [file for file in files if order_of(file.name) < order_of(ending.file)]
 
     def _newest(self, files: list[SeriesFile], start: Position | None) -> Position:
         if not files or (start is not None and all(file.name != start.file for file in files)):
-            # where it ends is behind the start, or all that there was before it is gone
+            # It ends after the start, or everything that was before it is missing
             return start if start is not None else self.oldest()
         last = files[-1]
         begin = start.offset if start is not None and start.file == last.name else FIRST_EVENT
@@ -184,7 +187,7 @@ class Places:
 
 
 def _gap(before: SeriesFile, file: SeriesFile) -> list[Split]:
-    """A split that tells which files are missing between two; none where none is."""
+    """Return a split that reports the missing files between two; none if there are none."""
     count = file.number - before.number - 1
     if before.series != file.series or count < 1:
         return []

@@ -1,4 +1,4 @@
-"""What may be wrong with a binlog, by name: a row for it is better than a result that is shorter without a word."""
+"""The possible findings about a binlog, by name: a row for one is better than a result that is silently shorter."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -25,17 +25,18 @@ TEXTS: Final = {
     "were signed, or UTF-8, and may be another.",
     "row_too_large": "The row's images are larger than a batch can hold; they are left out.",
 }
-"""Findings that the kernel makes, with the sentence for people."""
+"""The findings that the kernel makes, with the sentence for people."""
 
 NAMES: Final[list[str | None]] = [FINDINGS.get(code) for code in range(max(FINDINGS) + 1)]
-"""The kernel's code of a finding -> its name; None for 0, which is none."""
+"""This maps the kernel's code of a finding to its name; None for 0, which is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong that no event's or transaction's own row can carry.
+    """A problem that no event's or transaction's own row can carry.
 
-    From `position` to `end` (both offsets in `file`) nothing could be read. `time`: s, of the newest event before; 0: none.
+    From `position` to `end` (both offsets in `file`) nothing could be read. `time` is that of the newest event before, in seconds; 0 if
+    there is none.
     """
 
     file: str
@@ -47,7 +48,7 @@ class Finding:
 
 
 class BinlogUnreadable(RelayError):
-    """mode=failfast met a finding. `str()` names file, position and what is wrong."""
+    """The error that mode=failfast raises at a finding. `str()` names file, position and what is wrong."""
 
     def __init__(self, file: str, position: int, name: str, text: str) -> None:
         super().__init__(f"{name} in {file} at {position}: {text} (mode=permissive makes it a row)")
@@ -57,23 +58,23 @@ class BinlogUnreadable(RelayError):
 
 
 def stop_at(finding: Finding) -> BinlogUnreadable:
-    """The error that failfast raises for `finding`."""
+    """Return the error that failfast raises for `finding`."""
     return BinlogUnreadable(finding.file, finding.position, finding.name, finding.text)
 
 
 class ReadRefused(RelayError, ValueError):
-    """What was asked of a read cannot be: an option, a column, a table or a place. `str()` says what there is instead.
+    """The error that a read was requested with an invalid option, column, table or place. `str()` says what exists instead.
 
-    A ValueError too: programs in Python that read by `relay/binlog_tables/arrow.py` or by Spark expect one for a wrong argument.
+    It is a ValueError too: Python programs that read by `relay/binlog_tables/arrow.py` or by Spark expect one for a wrong argument.
     """
 
     exit_code = ExitCode.WRONG_USE
 
 
 class StorageSilent(RelayError):
-    """A bucket gave no answer, or said "later", after all tries: nothing is known of the file, so it is no finding.
+    """The error that a bucket gave no answer, or said "later", after all tries: nothing is known of the file, so it is no finding.
 
-    No OSError: whoever goes on without a file that cannot be opened would go on without one that is there.
+    It is no OSError: code that skips a file that cannot be opened would skip one that exists.
     """
 
     exit_code = ExitCode.SOURCE_UNREACHABLE
@@ -81,11 +82,11 @@ class StorageSilent(RelayError):
 
 FILES_MISSING: Final = "files_missing"
 LOSSES: Final = frozenset({"file_gone", "file_unreadable", "file_shrunk", FILES_MISSING, INCOMPLETE})
-"""Findings that are about the disk or the network, and not about what the source wrote: later there may be none."""
+"""These findings concern the disk or the network, not what the source wrote: later there may be none."""
 
 
 class FileLost(RelayError):
-    """A stream could not read a file that it must read. `str()` names file, position and why, and what to do."""
+    """The error that a stream could not read a file that it must read. `str()` names file, position and why, and what to do."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(
@@ -96,6 +97,6 @@ class FileLost(RelayError):
 
 
 def stop_at_loss(finding: Finding) -> None:
-    """Raises: FileLost for a finding of LOSSES."""
+    """Raise FileLost for a finding of LOSSES."""
     if finding.name in LOSSES:
         raise FileLost(finding)

@@ -1,4 +1,4 @@
-"""What a relay recorded of its source's tables, for readers of its archive: names for columns that the binlog leaves unnamed."""
+"""A relay's record of its source's tables, for readers of its archive: it names columns that the binlog leaves unnamed."""
 
 import hashlib
 import threading
@@ -26,7 +26,7 @@ _KEPT: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """What a schema file says whose bytes have this digest."""
+    """The content of a schema file whose bytes have this digest."""
 
     digest: bytes
     lines: list[Line]
@@ -35,7 +35,7 @@ class _Parsed:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What it and the statements in the binlogs say up to `upto`; `files`: in how many of them it was looked."""
+    """The schema by this file and the statements in the binlogs up to `upto`; `files` is the number of binlogs that were scanned."""
 
     digest: bytes
     upto: Place
@@ -50,7 +50,7 @@ _telling: Final = threading.Lock()
 
 
 def recorded_schema(store: Store, directory: str) -> RecordedSchema:
-    """The recorded schema of the archive (or of one generation of it) in `directory`; an empty one where there is none.
+    """Return the recorded schema of the archive (or of one generation of it) in `directory`; an empty one if there is none.
 
     Raises: OSError.
     """
@@ -58,10 +58,10 @@ def recorded_schema(store: Store, directory: str) -> RecordedSchema:
 
 
 def reported_schema(store: Store, directory: str, file: str, stop: int | None) -> RecordedSchema:
-    """The schema up to `stop` (None: the end) in a binlog of a directory: what is recorded there, and what the statements in
-    its binlogs say.
+    """Return the schema up to `stop` (None: the end) in a binlog of a directory: what is recorded there, and what the statements in its
+    binlogs say.
 
-    Statements that nobody recorded are looked for in the binlogs, once in a process. Raises: OSError.
+    Unrecorded statements are looked for in the binlogs, once in a process. Raises: OSError.
     """
     with _telling:
         return _told_schema(store, directory, file, stop)
@@ -76,7 +76,7 @@ def _told_schema(store: Store, directory: str, file: str, stop: int | None) -> R
         known = None
     if known is not None and stop is not None and _is_before(file, stop, known.upto) and looked_through(store, path):
         return known.schema
-    # Twice as many files as before, so that not each of many files has its statements replayed again.
+    # Twice as many files as before are scanned, so that the statements are not replayed for each of many files.
     further = known.files if known is not None else 0
     spans, upto = definition_spans(store, directory, file, stop, parsed.schema.texts_known, further)
     schema = RecordedSchema(parsed.lines, spans)
@@ -92,7 +92,7 @@ def _is_before(file: str, stop: int, place: Place) -> bool:
 
 
 def _read(store: Store, directory: str) -> _Parsed:
-    """The schema file of a directory; where there is none, of an empty one."""
+    """Return the schema file of a directory; if there is none, that of an empty one."""
     path = store.join(directory, SCHEMA_NAME)
     data = recorded_bytes(store, directory)
     digest = hashlib.blake2b(data, digest_size=16).digest()
@@ -106,7 +106,7 @@ def _read(store: Store, directory: str) -> _Parsed:
 
 
 def recorded_bytes(store: Store, directory: str) -> bytes:
-    """The lines that the relay recorded of the source's tables, of a generation's directory; empty: none. Raises: OSError."""
+    """Return the lines that the relay recorded of the source's tables, of a generation's directory; empty if none. Raises: OSError."""
     path = store.join(directory, SCHEMA_NAME)
     if not store.is_file(path):
         return b""
@@ -125,7 +125,7 @@ def _keep(kept: dict[str, _T], path: str, value: _T) -> None:
 
 
 class Description:
-    """What is known of a table's columns: packed for the kernel, and who told it."""
+    """A description of a table's columns: packed for the kernel, with the origin of their names."""
 
     def __init__(self, packed: bytes, named_by: int) -> None:
         self.packed = packed
@@ -133,7 +133,7 @@ class Description:
 
 
 class Describer:
-    """Answers the kernel's questions about tables of one file."""
+    """A source of answers to the kernel's questions about tables of one file."""
 
     def __init__(self, read: Callable[[], RecordedSchema], file: str) -> None:
         self._read = read
@@ -143,9 +143,9 @@ class Describer:
     def describe(
         self, schema: bytes, table: bytes, types: bytes, arguments: Sequence[tuple[int, int]], position: int
     ) -> Description | None:
-        """The columns of a table, `types` of them, as the Table_map at `position` meant them; None: not known.
+        """Return the columns of a table, `types` of them, as the Table_map at `position` meant them; None if unknown.
 
-        What servers add to a table and do not show, at its end, stays @N.
+        Columns that servers add to a table and do not show, at its end, stay @N.
         """
         try:
             names = schema.decode(), table.decode()
@@ -169,14 +169,14 @@ class Describer:
 
 
 def described(table: Table) -> list[ColumnDescription]:
-    """A table's columns as the kernel wants them."""
+    """Return a table's columns as the kernel needs them."""
     return [ColumnDescription(column.name, _described_type(column), column.charset or None) for column in table.columns]
 
 
 def _described_type(column: Column) -> str:
-    """Its type; without the texts of an ENUM or SET where the server that was asked may have lost something of them.
+    """Return its type; without the texts of an ENUM or SET if the queried server may have lost part of them.
 
-    MySQL 5.6 shows '' in character sets of two bytes, and question marks behind a conversion.
+    MySQL 5.6 shows '' in character sets of two bytes, and question marks after a conversion.
     """
     if not column.type.startswith(("enum(", "set(")):
         return column.type

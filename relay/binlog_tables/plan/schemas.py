@@ -28,8 +28,8 @@ EVENTS_ON_REQUEST: Final = {
     "transaction_ordinal": "bigint",
     "sequence": "bigint",
 }
-"""Not among the columns of a read that names none: each column costs time for every event, and to count transactions a
-file must be read from its start."""
+"""These are not among the columns of a read that names none: each column costs time for every event, and to count transactions a file
+must be read from its start."""
 
 TRANSACTIONS: Final = {
     "file": "string",
@@ -96,7 +96,7 @@ STATEMENTS_ON_REQUEST: Final = {
     "finding_text": "string",
     "sequence": "bigint",
 }
-"""The text may be long, and hold what nobody should see."""
+"""The text may be long and contain confidential values."""
 
 TABLE_MAPS: Final = {
     "file": "string",
@@ -152,11 +152,11 @@ ARROW_TYPES: Final = {
 
 
 def known_columns(level: str) -> dict[str, str]:
-    """Every column that the level can give, with its SQL type."""
+    """Return every column of the level, with its SQL type."""
     return LEVELS[level] | ON_REQUEST[level]
 
 
 def arrow_schema(level: str, columns: tuple[str, ...]) -> pa.Schema:
-    """What Spark expects of a batch with these columns."""
+    """Return the schema that Spark expects of a batch with these columns."""
     known = known_columns(level)
     return pa.schema([pa.field(name, ARROW_TYPES[known[name]]) for name in columns])

@@ -1,4 +1,4 @@
-"""Which binlogs a path means: an archive of the relay, a directory of plain binlogs, a pattern, or one file."""
+"""The binlogs that a path means: an archive of the relay, a directory of plain binlogs, a pattern, or one file."""
 
 import itertools
 import re
@@ -23,20 +23,20 @@ _GENERATION: Final = re.compile(r"g\d{4,9}")
 
 
 class NothingToRead(RelayError):
-    """A path at which there is no binlog. `str()` is a sentence with what to do."""
+    """The error that there is no binlog at a path. `str()` is a sentence with what to do."""
 
     exit_code = ExitCode.WRONG_USE
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesFile:
-    """A binlog. `end`: up to where it may be read; None: its size when it is opened.
+    """A binlog. `end` is up to where it may be read (None: its size when it is opened).
 
-    `growing`: a relay is writing it, so what stands behind its last whole transaction is not there yet. `cut`: the source's
-    crash cut its last transaction. `damaged`: bytes from `end` on cannot be trusted, as the archive found. `followed`: its
-    source went on to another file; `following`: that of the next number, where nobody but the files says whether this one is all there.
-    `sequence_base`: what the sequences in it begin with (see sequence); None: nobody knows where
-    among the others it belongs, -1: too much for them.
+    `growing` means that a relay is writing it, so what follows its last whole transaction does not count yet. `cut` means that the
+    source's crash cut its last transaction. `damaged` means that bytes from `end` on cannot be trusted, as the archive found.
+    `followed` means that its source moved on to another file; `following` is that of the next number, if only the files show whether
+    this one is complete. `sequence_base` is the base of its sequences (see sequence); None if its order among the others is unknown, -1
+    if it is too large.
     """
 
     path: str
@@ -56,26 +56,26 @@ class SeriesFile:
 
     @property
     def number(self) -> int:
-        """The number at the name's end; -1: it has none."""
+        """The number at the name's end; -1 if it has none."""
         return _order(self.name)[1]
 
     @property
     def sequences(self) -> tuple[int, int]:
-        """The least and the largest that a sequence in it can be; of a file that has none, of all."""
+        """The minimum and the maximum of the sequences in it; of all sequences if it has no base."""
         return sequences_from(self.sequence_base)
 
     @property
     def series(self) -> str:
-        """What the names of one source's files have in common; the whole name where it has no number."""
+        """The common part of the names of one source's files; the whole name if it has no number."""
         match = _NAME.fullmatch(self.name)
         return match[1] if match else self.name
 
 
 def find_files(store: Store, path: str, *further: str) -> list[SeriesFile]:
-    """The binlogs at `path`, in the order in which they were written. Raises: NothingToRead, OSError.
+    """Return the binlogs at `path`, in the order in which they were written. Raises: NothingToRead, OSError.
 
-    An archive that has been over several sources has a directory for each later one in it; their files are called
-    g0002/NAME, and come behind those of the source before. further: where other files of the same source lie.
+    An archive that has followed several sources has a directory for each later one in it; their files are called g0002/NAME, and come
+    after those of the previous source. `further` are the places of other files of the same source.
     """
     files = _files_at(store, path)
     if further:
@@ -88,7 +88,7 @@ def find_files(store: Store, path: str, *further: str) -> list[SeriesFile]:
 
 
 def _following(file: SeriesFile, following: SeriesFile) -> str:
-    """The path of the next one, where no catalog knows up to where a file is to be read."""
+    """Return the path of the next one if no catalog knows up to where a file must be read."""
     known = file.end is not None or file.growing
     return (
         following.path if not known and (file.series, file.number + 1) == (following.series, following.number) else ""
@@ -96,7 +96,7 @@ def _following(file: SeriesFile, following: SeriesFile) -> str:
 
 
 def _together(files: list[SeriesFile], others: list[list[SeriesFile]]) -> list[SeriesFile]:
-    """Files that lie in several places, in one order. Raises: NothingToRead where two have one name."""
+    """Return files of several places, in one order. Raises: NothingToRead if two have one name."""
     found: dict[str, SeriesFile] = {}
     for file in [*files, *itertools.chain.from_iterable(others)]:
         there = found.setdefault(file.name, file)
@@ -109,7 +109,7 @@ def _together(files: list[SeriesFile], others: list[list[SeriesFile]]) -> list[S
 
 
 def _in_sequence(store: Store, files: list[SeriesFile]) -> list[SeriesFile]:
-    """The files with what their sequences begin with, where their numbers say in which order they were written."""
+    """Return the files with the bases of their sequences, if their numbers give the order in which they were written."""
     whole = any(file.generation for file in files)
     numbered: list[SeriesFile] = []
     for _name, group in itertools.groupby(files, lambda file: file.generation):
@@ -128,14 +128,14 @@ def _in_sequence(store: Store, files: list[SeriesFile]) -> list[SeriesFile]:
 
 
 def _own_generation(store: Store, directory: str) -> str:
-    """The name of a later source's directory in its archive, where that is all that is read."""
+    """Return the name of a later source's directory in its archive, if only that is read."""
     above, _, name = directory.rpartition("/")
     inner = _generation(name) != FIRST and store.is_file(store.join(above or "/", CATALOG_NAME))
     return name if inner else ""
 
 
 def order_of(name: str) -> tuple[int, int]:
-    """Where a file belongs in an archive, by its name alone."""
+    """Return a file's order in an archive, by its name alone."""
     return _generation(name.rpartition("/")[0]), _order(name)[1]
 
 
@@ -144,8 +144,8 @@ def _generation(directory: str) -> int:
 
 
 def files_up_to(store: Store, path: str, files: list[SeriesFile], name: str, position: int) -> list[SeriesFile]:
-    """Those of the files at `path` that were there when `name` was the newest, and it up to `position`. One that is gone is
-    among them: whoever reads it finds that out."""
+    """Return those of the files at `path` that existed when `name` was the newest, and it up to `position`. A missing one is among
+    them: its reader finds that out."""
     behind = next((index for index, file in enumerate(files) if file.name == name), None)
     if behind is None:
         return [*files, SeriesFile(store.join(path, name), name, end=position)]
@@ -163,7 +163,7 @@ def _files_at(store: Store, path: str) -> list[SeriesFile]:
     names = store.names(path)
     if CATALOG_NAME in names and isinstance(store, LocalStore):
         return _generations(store, path)
-    # A copy of an archive, or one that is read over a network.
+    # This is a copy of an archive, or one that is read over a network.
     later = [file for name in names if _GENERATION.fullmatch(name) for file in _of_generation(store, path, name)]
     binlogs = _stored_binlogs(names)
     if not binlogs and later:
@@ -179,7 +179,7 @@ def _files_at(store: Store, path: str) -> list[SeriesFile]:
 
 
 def _matching(store: Store, pattern: str) -> list[SeriesFile]:
-    """The files that a pattern names, without what stands beside binlogs."""
+    """Return the files that a pattern names, without those beside binlogs."""
     matching = [one for one in store.matching(pattern) if not one.endswith(_BESIDE)]
     plain = set(matching)
     found = [SeriesFile(one, _binlog(_base(one))) for one in matching if (plain_name(one) or "") not in plain]
@@ -189,7 +189,7 @@ def _matching(store: Store, pattern: str) -> list[SeriesFile]:
 
 
 def _as_archived(store: Store, files: list[SeriesFile]) -> list[SeriesFile]:
-    """The files; those of an archive as its catalog knows them: up to where, and whether a relay is writing them."""
+    """Return the files; those of an archive with its catalog's facts: up to where, and whether a relay is writing them."""
     if not isinstance(store, LocalStore):
         return files
     known: dict[str, dict[str, SeriesFile]] = {}
@@ -204,7 +204,7 @@ def _as_archived(store: Store, files: list[SeriesFile]) -> list[SeriesFile]:
 
 
 def _of_generation(store: Store, path: str, name: str) -> list[SeriesFile]:
-    """The plain binlogs of a later source, in its own directory in the archive."""
+    """Return the plain binlogs of a later source, in its own directory in the archive."""
     directory = store.join(path, name)
     if not store.is_directory(directory):
         return []
@@ -213,7 +213,7 @@ def _of_generation(store: Store, path: str, name: str) -> list[SeriesFile]:
 
 
 def _stored_binlogs(names: list[str]) -> dict[str, str]:
-    """By the binlogs' names, what they are stored as: of one that is there plain and packed, as a move leaves it, the plain one."""
+    """Map the binlogs' names to their stored names; if one exists plain and packed, as a move leaves it, the plain one is taken."""
     found = {binlog: name for name in names if _NAME.fullmatch(binlog := _binlog(name))}
     return {**found, **{name: name for name in names if _NAME.fullmatch(name)}}
 
@@ -223,9 +223,9 @@ def _binlog(name: str) -> str:
 
 
 def _generations(store: Store, path: str) -> list[SeriesFile]:
-    """The files of all sources of an archive, in their order; those of later generations are named `g0002/mysql-bin.000001`.
+    """Return the files of all sources of an archive, in their order; those of later generations are named `g0002/mysql-bin.000001`.
 
-    Where a source took another one's place, its first file may begin with transactions that stand in the files before.
+    If a source replaced another one, its first file may begin with transactions that the previous files contain.
     """
     found: list[SeriesFile] = []
     for number, _directory in begun_generations(Path(plain_path(path))):
@@ -254,8 +254,8 @@ def _archived(store: Store, path: str, within: str) -> list[SeriesFile]:
         )
         for file in files
     ]
-    # A relay that has just begun a file tells the catalog a moment later.
-    # By number alone: numbers go up in an archive, while the source may give its binlogs another name.
+    # A relay that has just begun a file updates the catalog a moment later. Only the number counts: numbers go up in an archive, while
+    # the source may give its binlogs another name.
     newest = max((_order(file.name)[1] for file in found), default=-1)
     new = [name for name in names if _NAME.fullmatch(name) and _order(name)[1] > newest]
     found += [

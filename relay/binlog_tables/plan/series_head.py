@@ -14,8 +14,8 @@ from relay.binlog_tables.plan.store import Store
 
 @dataclass(frozen=True, slots=True)
 class SeriesHead:
-    """A file with the facts of its first event. `bytes`: as far as it is read; `begun`, `version`, `server_id`,
-    `flavour` ("mysql" or "mariadb"): None where unreadable."""
+    """A file with the facts of its first event. `bytes` is how much of it is read; `begun`, `version`, `server_id` and `flavour`
+    ("mysql" or "mariadb") are None if unreadable."""
 
     file: SeriesFile
     bytes: int
@@ -42,7 +42,7 @@ class SeriesHead:
 
 
 def read_head(store: Store, file: SeriesFile) -> SeriesHead:
-    """Reads the file's first event; what is wrong with it is left to the reader of all events."""
+    """Read the file's first event; problems are left to the reader of all events."""
     try:
         reader = store.open(file.path)
     except OSError:

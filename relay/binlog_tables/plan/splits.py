@@ -1,4 +1,4 @@
-"""Cuts files into splits at transaction boundaries: by the archive's index, or by one pass where there is none."""
+"""The splits of files at transaction boundaries: by the archive's index, or by one pass if there is none."""
 
 import itertools
 from collections.abc import Callable, Iterable
@@ -32,10 +32,10 @@ _LOOKED_AT_BYTES: Final = 1 << 16
 class Split:
     """Events [start, stop) of a file: whole transactions.
 
-    format_event: the file's format description, where the split does not begin with it. in_use: its flag. last: the file
-    ends here. following: the next file, by which it is seen whether this one is all there. cut: with a transaction that its
-    source's end cut. findings: known before anything is read. skips: what of it is not read, whole transactions that an earlier
-    source's files hold (see overlap). sequence_base: as of the file (see sequence).
+    `format_event` is the file's format description if the split does not begin with it, and `in_use` its flag. With `last` the file
+    ends here. `following` is the next file, which shows whether this one is complete. `cut` means with a transaction that its source's
+    end cut. `findings` were known before anything is read. `skips` are not read: whole transactions that an earlier source's files
+    contain (see overlap). `sequence_base` is the file's (see sequence).
     """
 
     path: str
@@ -53,7 +53,7 @@ class Split:
 
     @property
     def parts(self) -> list[Span]:
-        """What is read of it, in order."""
+        """The parts of it that are read, in order."""
         edges = [self.start, *itertools.chain.from_iterable(self.skips), self.stop]
         return [(start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True) if start < stop]
 
@@ -67,7 +67,7 @@ def plan(
     whole_files: bool = False,
     overlap: Overlap | None = None,
 ) -> list[Split]:
-    """The splits of all `files` whose name is `wanted`, in order. What cannot be read is a split with a finding."""
+    """Return the splits of all `files` whose name is `wanted`, in order. An unreadable part is a split with a finding."""
     splits: list[Split] = []
     sources = SourceChain()
     for file in files:
@@ -77,14 +77,14 @@ def plan(
 
 
 class SourceChain:
-    """Who wrote each of the files that follow each other, as far as their first events say."""
+    """The writers of consecutive files, as far as their first events say."""
 
     def __init__(self) -> None:
         self._series = ""
         self._before: tuple[str, int] = ("", 0)
 
     def follow(self, file: SeriesFile, format_event: bytes) -> tuple[Finding, ...]:
-        """The next file, with its format description; a finding if it is of another source than the one before."""
+        """Take the next file, with its format description; return a finding if it is of another source than the one before."""
         if not format_event:
             return ()
         header = decode_header(format_event)
@@ -102,7 +102,7 @@ class SourceChain:
         )
 
     def look_at(self, store: Store, file: SeriesFile) -> None:
-        """A file that is not read itself."""
+        """Take a file that is not read itself."""
         try:
             reader = store.open(file.path)
         except OSError:
@@ -126,10 +126,10 @@ def plan_file(
     sources: SourceChain | None = None,
     overlap: Overlap | None = None,
 ) -> list[Split]:
-    """The splits of [start, stop) of one file, both of them transaction boundaries; `stop` None: to its end.
+    """Return the splits of [start, stop) of one file, both of them transaction boundaries; `stop` None means its end.
 
-    `sources`: knows the file before, if that was of the same source. `overlap`: what is left out because it stands in the
-    files of an earlier source.
+    `sources` knows the file before, if that was of the same source. `overlap` says what is left out because the files of an earlier
+    source contain it.
     """
 
     def nothing(name: str, text: str, position: int = 0, end: int = 0) -> list[Split]:
@@ -166,7 +166,7 @@ def plan_file(
         if not whole_files and size - start > 2 * split_bytes and format_event:
             if records is None or not records.count:
                 records = _records_up_to(store, file.path, reader, format_event, size)
-                if not records.count:  # it cannot be walked over from its beginning
+                if not records.count:  # It cannot be walked over from its beginning
                     records = _Records.of(_scan(reader, size, start, format_event)[1])
             cuts = _cuts(records, start, size, split_bytes)
         findings = sources.follow(file, format_event) if sources is not None and start == FIRST_EVENT else ()
@@ -206,7 +206,7 @@ def plan_file(
 
 
 def is_incomplete(store: Store, file: Reader, end: int, following: str) -> bool:
-    """Whether events are missing behind `end`, where a file ends, by the next one, if there is any. Raises: OSError."""
+    """Return whether events are missing after `end`, where a file ends, by the next one, if there is any. Raises: OSError."""
     if not following:
         return False
     try:
@@ -220,16 +220,16 @@ def is_incomplete(store: Store, file: Reader, end: int, following: str) -> bool:
 
 
 def _within(spans: Iterable[Span], start: int, stop: int) -> tuple[Span, ...]:
-    """What of the spans is in [start, stop)."""
+    """Return the parts of the spans in [start, stop)."""
     cut = ((max(first, start), min(behind, stop)) for first, behind in spans)
     return tuple((first, behind) for first, behind in cut if first < behind)
 
 
 def written_between(store: Store, files: list[SeriesFile], since_s: float, until_s: float) -> list[SeriesFile]:
-    """The files that may hold something of [since, until), by the times in their first events.
+    """Return the files that may contain events of [since, until), by the times in their first events.
 
-    Nothing is written to a file once the source has begun the next one. What a file begins with may be older than the file:
-    a source that is another one's replica keeps the times of what it repeats. What does not tell its time is kept.
+    Nothing is written to a file once the source has begun the next one. The first events of a file may be older than the file: a source
+    that is another one's replica keeps the times of what it repeats. A file without a known time is kept.
     """
     times = [_first_times(store, file) for file in files]
     kept = []
@@ -237,14 +237,14 @@ def written_between(store: Store, files: list[SeriesFile], since_s: float, until
         begun, oldest = times[number]
         ended = times[number + 1][0] if file.followed else None
         if ended is not None and (begun is None or ended < begun):
-            ended = None  # a clock that went back: the file may hold later times than it says
+            ended = None  # The clock went back: the file may contain later times than it says
         if (oldest is None or oldest < until_s) and (ended is None or ended >= since_s):
             kept.append(file)
     return kept
 
 
 def _first_times(store: Store, file: SeriesFile) -> tuple[int | None, int | None]:
-    """When the file was begun, and the oldest time in its first 64 KiB; None: it does not tell."""
+    """Return the start time of the file, and the oldest time in its first 64 KiB; None if unknown."""
     try:
         reader = store.open(file.path)
     except OSError:
@@ -263,7 +263,7 @@ def _first_times(store: Store, file: SeriesFile) -> tuple[int | None, int | None
 
 
 def _format_event(begin: BinlogStart, size: int) -> bytes:
-    """The format description that heads a file; nothing where there is none that could be told to a later split."""
+    """Return the format description that heads a file; empty if there is none that a later split could use."""
     event = begin.event
     if not begin.is_whole or event[TYPE_AT] != EventType.FORMAT_DESCRIPTION or len(event) > size:
         return b""
@@ -271,7 +271,7 @@ def _format_event(begin: BinlogStart, size: int) -> bytes:
 
 
 class _Records:
-    """Records of a boundary index, from NAME.idx or from memory."""
+    """The records of a boundary index, from NAME.idx or from memory."""
 
     def __init__(self, store: Store, path: str) -> None:
         self._reader: Reader | None = None
@@ -280,7 +280,7 @@ class _Records:
             index = (plain_name(path) or path) + IDX_SUFFIX
             if store.is_file(index):
                 self._reader = store.open(index)
-                # what bisection touches is small, and the whole is 400 kB for a gigabyte of binlog
+                # What bisection touches is small, and the whole is 400 kB for a gigabyte of binlog
                 self._data = read_bytes(self._reader, 0, self._reader.size)
         except OSError:
             self._data = b""
@@ -293,7 +293,7 @@ class _Records:
 
     @classmethod
     def of(cls, data: bytes) -> "_Records":
-        """Records that were made just now."""
+        """Return records that were made just now."""
         made = cls.__new__(cls)
         made._reader = None
         made._data = data
@@ -304,11 +304,11 @@ class _Records:
         return IndexRecord(*RECORD.unpack_from(self._data, number * RECORD_SIZE))
 
     def bytes_before(self, offset: int) -> bytes:
-        """The records of places before `offset`, as they are stored."""
+        """Return the records of places before `offset`, as they are stored."""
         return self._data[: self.first_from(offset) * RECORD_SIZE]
 
     def first_from(self, offset: int) -> int:
-        """Number of the first record whose offset is at or behind `offset`."""
+        """Return the number of the first record whose offset is at or after `offset`."""
         low, high = 0, self.count
         while low < high:
             middle = (low + high) // 2
@@ -321,7 +321,7 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class _Walked:
-    """Records of [FIRST_EVENT, upto) of a file that had this head; `upto` is a boundary."""
+    """The records of [FIRST_EVENT, upto) of a file that had this head; `upto` is a boundary."""
 
     head: bytes
     upto: int
@@ -334,9 +334,9 @@ _MOST_WALKED: Final = 64
 
 
 def _records_up_to(store: Store, path: str, reader: Reader, format_event: bytes, size: int) -> _Records:
-    """Records of a file up to `size`: those of its index, or such as are made by walking over it, once in a process.
+    """Return records of a file up to `size`: those of its index, or else from one walk over it, once in a process.
 
-    None of them where there is no index and it cannot be walked over.
+    They are empty if there is no index and it cannot be walked over.
     """
     found = _Records(store, path)
     if found.count:
@@ -348,7 +348,7 @@ def _records_up_to(store: Store, path: str, reader: Reader, format_event: bytes,
         boundary, more, whole = _scan(reader, size, known.upto, format_event)
         if not whole:
             return found
-        # behind the boundary another walk makes them again
+        # After the boundary another walk makes them again
         kept = _Records.of(known.data + more)
         known = _Walked(format_event, boundary, kept.bytes_before(boundary))
         while len(_walked) >= _MOST_WALKED:
@@ -358,7 +358,7 @@ def _records_up_to(store: Store, path: str, reader: Reader, format_event: bytes,
 
 
 def _cuts(records: _Records, start: int, size: int, split_bytes: int) -> list[int]:
-    """Where to cut [start, size): after each `split_bytes` the next boundary."""
+    """Return where to cut [start, size): after each `split_bytes` the next boundary."""
     cuts: list[int] = []
     target = start + split_bytes
     while target < size - split_bytes // 2:
@@ -373,9 +373,9 @@ def _cuts(records: _Records, start: int, size: int, split_bytes: int) -> list[in
 
 
 def _scan(reader: Reader, size: int, start: int, format_event: bytes) -> tuple[int, bytes, bool]:
-    """Walks [start, size): the end of the last whole transaction, index records, and whether all could be walked.
+    """Walk [start, size); return the end of the last whole transaction, index records, and whether all could be walked.
 
-    A bad checksum or position is no end: what follows it can be read. A length that lies is.
+    A bad checksum or position does not end the walk, as what follows it can be read. A wrong length does.
     """
     events = EventReader(reader, table_rows=_TABLE_ROWS, tolerant=True, format_event=format_event)
     records = []
@@ -391,9 +391,9 @@ def _scan(reader: Reader, size: int, start: int, format_event: bytes) -> tuple[i
 def _last_boundary(
     reader: Reader, size: int, format_event: bytes, records: _Records | None, start: int = FIRST_EVENT
 ) -> tuple[int, bool]:
-    """Where the last whole transaction of a growing file ends, and whether all up to `size` could be walked.
+    """Return the end of the last whole transaction of a growing file, and whether all up to `size` could be walked.
 
-    `start`: a boundary that is known.
+    `start` is a known boundary.
     """
     if records is not None:
         number = records.first_from(size + 1) - 1
@@ -406,9 +406,9 @@ def _last_boundary(
 
 
 def end_of(store: Store, file: SeriesFile, start: int = FIRST_EVENT) -> int:
-    """Up to where the file can be read now: its end, or that of its last whole transaction while it grows.
+    """Return up to where the file can be read now: its end, or that of its last whole transaction while it grows.
 
-    `start`: a boundary that is known. Raises: OSError.
+    `start` is a known boundary. Raises: OSError.
     """
     reader = store.open(file.path)
     try:
@@ -432,7 +432,7 @@ def end_of(store: Store, file: SeriesFile, start: int = FIRST_EVENT) -> int:
 
 
 def is_boundary(store: Store, file: SeriesFile, position: int) -> bool:
-    """Whether a transaction, or the first event, starts at `position`, or the last one ends there."""
+    """Return whether a transaction, or the first event, starts at `position`, or the last one ends there."""
     if position == FIRST_EVENT:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Where binlogs lie: local directories, or any file system that fsspec knows, behind the same few calls."""
+"""The storage of binlogs: local directories, or any file system that fsspec knows, with the same few calls."""
 
 import glob
 import os
@@ -13,33 +13,33 @@ class Reader(FileBytes, Protocol):
     """An open file. `size` is as of opening."""
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
 
 
 class Store(Protocol):
-    """A file system. Paths are texts, because they travel to other machines."""
+    """A file system. Paths are texts, because they are sent to other machines."""
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory at `path`."""
+        """Return whether there is a directory at `path`."""
 
     def is_file(self, path: str) -> bool:
-        """Whether there is a file at `path`."""
+        """Return whether there is a file at `path`."""
 
     def names(self, directory: str) -> list[str]:
-        """What a directory holds, sorted."""
+        """Return the names in a directory, sorted."""
 
     def matching(self, pattern: str) -> list[str]:
-        """The files that a pattern with * and ? names, sorted."""
+        """Return the files that a pattern with * and ? names, sorted."""
 
     def join(self, directory: str, name: str) -> str:
-        """The path of `name` in `directory`."""
+        """Return the path of `name` in `directory`."""
 
     def open(self, path: str) -> Reader:
-        """Opens a file for reading. Raises OSError."""
+        """Open a file for reading. Raises: OSError."""
 
 
 def plain_path(path: str) -> str:
-    """A local path without its `file:` prefix; anything else as it is."""
+    """Return a local path without its `file:` prefix; anything else unchanged."""
     for prefix in ("file://", "file:"):
         if path.startswith(prefix):
             return path.removeprefix(prefix)
@@ -47,12 +47,12 @@ def plain_path(path: str) -> str:
 
 
 def whole_path(path: str) -> str:
-    """A local path from the root on, as it is for processes that work in other directories; a URL as it is."""
+    """Return a local path as an absolute one, for processes that work in other directories; a URL unchanged."""
     return path if "://" in path or path.startswith("file:") else os.path.abspath(path)
 
 
 def has_password(path: str) -> bool:
-    """Whether it is a URL with a user's password, or a key's secret, before the host."""
+    """Return whether a path is a URL with a user's password, or a key's secret, before the host."""
     _scheme, mark, rest = path.partition("://")
     return bool(mark) and ":" in rest.partition("/")[0].rpartition("@")[0]
 
@@ -61,7 +61,7 @@ class LocalReader:
     """A local file, read by position."""
 
     def __init__(self, path: str) -> None:
-        # O_NONBLOCK: a pipe without a writer would be waited for
+        # O_NONBLOCK prevents waiting for a pipe without a writer
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         status = os.fstat(self._fd)
         self.size = status.st_size
@@ -70,11 +70,11 @@ class LocalReader:
             raise OSError(f"{path} is no regular file")
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`."""
+        """Read at `offset`."""
         return os.preadv(self._fd, [view], offset)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         os.close(self._fd)
 
 
@@ -82,27 +82,27 @@ class LocalStore:
     """The machine's own files."""
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory at `path`."""
+        """Return whether there is a directory at `path`."""
         return os.path.isdir(plain_path(path))
 
     def is_file(self, path: str) -> bool:
-        """Whether there is something to read at `path`."""
+        """Return whether there is something to read at `path`."""
         return os.path.exists(plain_path(path)) and not self.is_directory(path)
 
     def names(self, directory: str) -> list[str]:
-        """What a directory holds, sorted."""
+        """Return the names in a directory, sorted."""
         return sorted(os.listdir(plain_path(directory)))
 
     def matching(self, pattern: str) -> list[str]:
-        """The files that a pattern names, sorted."""
+        """Return the files that a pattern names, sorted."""
         return sorted(path for path in glob.glob(plain_path(pattern)) if os.path.isfile(path))
 
     def join(self, directory: str, name: str) -> str:
-        """The path of `name` in `directory`."""
+        """Return the path of `name` in `directory`."""
         return os.path.join(plain_path(directory), name)
 
     def open(self, path: str) -> Reader:
-        """Opens a file for reading."""
+        """Open a file for reading."""
         return LocalReader(plain_path(path))
 
 
@@ -114,12 +114,12 @@ class RemoteReader:
         self.size = size
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`."""
+        """Read at `offset`."""
         self._file.seek(offset)
         return int(self._file.readinto(view))
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
 
@@ -137,26 +137,26 @@ class RemoteStore:
         self._system, _ = url_to_fs(url)
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory at `path`."""
+        """Return whether there is a directory at `path`."""
         return bool(self._system.isdir(path))
 
     def is_file(self, path: str) -> bool:
-        """Whether there is a file at `path`."""
+        """Return whether there is a file at `path`."""
         return bool(self._system.isfile(path))
 
     def names(self, directory: str) -> list[str]:
-        """What a directory holds, sorted."""
+        """Return the names in a directory, sorted."""
         return sorted(str(path).rstrip("/").rpartition("/")[2] for path in self._system.ls(directory, detail=False))
 
     def matching(self, pattern: str) -> list[str]:
-        """The files that a pattern names, sorted."""
+        """Return the files that a pattern names, sorted."""
         found: Sequence[str] = self._system.glob(pattern)
         return sorted(self._system.unstrip_protocol(path) for path in found)
 
     def join(self, directory: str, name: str) -> str:
-        """The path of `name` in `directory`."""
+        """Return the path of `name` in `directory`."""
         return f"{directory.rstrip('/')}/{name}"
 
     def open(self, path: str) -> Reader:
-        """Opens a file for reading."""
+        """Open a file for reading."""
         return RemoteReader(self._system.open(path, "rb"), int(self._system.size(path)))

@@ -1,4 +1,4 @@
-"""What a read that has an end reads: the splits of files, or between two places."""
+"""The plan of a read that has an end: the splits of files, or between two places."""
 
 import math
 from dataclasses import dataclass
@@ -16,10 +16,11 @@ ONCE: Final = "once"
 EVERY: Final = "every"
 EXECUTED: Final = "executed"
 OVERLAPS: Final = (ONCE, EVERY, EXECUTED)
-"""What is read of transactions that a later source repeats: those once that files hold, all, none that was executed before."""
-# Levels that show the files as they are.
+"""The treatment of transactions that a later source repeats: those that files contain are read once, all are read, or none that was
+executed before."""
+# These levels show the files as they are.
 OF_FILES: Final = ("events", "findings")
-# Columns that are offsets: a split has only rows in which they are in its range.
+# These columns are offsets: a split has only rows in which they are in its range.
 _PLACES: Final = {
     "events": ("position", "end", "transaction"),
     "transactions": ("start", "end"),
@@ -31,9 +32,9 @@ _PLACES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class WholeRead:
-    """Paths, which are parts of one source's archive, and what of them is read: all by default.
+    """Paths, which are parts of one source's archive, and the part to read: all by default.
 
-    [start, end) and [since, until) leave out what is outside. whole_files: a file is not cut. overlap: see OVERLAPS.
+    [start, end) and [since, until) leave out what is outside. With `whole_files` a file is not cut. For `overlap` see OVERLAPS.
     """
 
     paths: tuple[str, ...]
@@ -48,7 +49,7 @@ class WholeRead:
 
 
 def splits_of_read(read: WholeRead, wanted: Wanted) -> "list[Split]":
-    """The splits, in order. Raises: NothingToRead, PositionGone, ReadRefused, OSError."""
+    """Return the splits, in order. Raises: NothingToRead, PositionGone, ReadRefused, OSError."""
     held = None if read.overlap == EVERY or read.level in OF_FILES else read.overlap == ONCE
     splits = _all_of(read, wanted, held) if read.start is None else _from(read, read.start, held)
     for column in _PLACES.get(read.level, ()):
@@ -59,7 +60,7 @@ def splits_of_read(read: WholeRead, wanted: Wanted) -> "list[Split]":
 
 
 def _from(read: WholeRead, start: Position, held: bool | None) -> "list[Split]":
-    """From a place on; what was written while it was planned may be in it or not."""
+    """Return the splits from a place on; what is written during planning may be included or not."""
     from relay.binlog_tables.plan.places import Places
 
     places = Places(read.paths)
@@ -69,7 +70,7 @@ def _from(read: WholeRead, start: Position, held: bool | None) -> "list[Split]":
 
 
 def _all_of(read: WholeRead, wanted: Wanted, held: bool | None) -> "list[Split]":
-    # A tenth of a second, which a process that only says what is to be read, or reads it, need not spend.
+    # This import takes a tenth of a second, which a process that only names what to read, or reads it, need not spend.
     from relay.binlog_tables.plan.overlap import Overlap
     from relay.binlog_tables.plan.packed_store import store_of
     from relay.binlog_tables.plan.series_files import files_up_to, find_files

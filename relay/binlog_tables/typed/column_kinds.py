@@ -1,4 +1,4 @@
-"""Which type each column of a MySQL or MariaDB table has in Spark and in Arrow."""
+"""The type of each column of a MySQL or MariaDB table in Spark and in Arrow."""
 
 import re
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from protocol.sql.tables.source_table import Table
 
 _TYPE: Final = re.compile(r"([a-z0-9]+)(?: varying)?\s*(?:\((\d+)(?:\s*,\s*(\d+))?\))?", re.IGNORECASE)
 MOST_DIGITS: Final = 38
-"""Of a decimal in Spark and Arrow."""
+"""The most digits of a decimal in Spark and Arrow."""
 _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 JSON: Final = "json"
-"""In Arrow a text; in Spark a VARIANT."""
+"""This kind is a text in Arrow and a VARIANT in Spark."""
 
 _SIMPLE: Final = {
     "tinyint": "int",
@@ -71,12 +71,12 @@ class TypedColumn:
 
 
 def typed_columns(table: Table) -> tuple[TypedColumn, ...]:
-    """A table's columns, in their order."""
+    """Return a table's columns, in their order."""
     return tuple(TypedColumn(column.name, kind_of(column.type)) for column in table.columns)
 
 
 def kind_of(type_text: str) -> str:
-    """The kind of a type as SHOW CREATE TABLE writes it. What has no counterpart (TIME, ENUM, spatial types) is a text."""
+    """Return the kind of a type as SHOW CREATE TABLE writes it. A type without a counterpart (TIME, ENUM, spatial types) is a text."""
     match = _TYPE.match(type_text)
     if match is None:
         return "string"
@@ -92,11 +92,11 @@ def kind_of(type_text: str) -> str:
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """The type of a kind's columns in Arrow, before a VARIANT is made of a text."""
+    """Return the type of a kind's columns in Arrow, before a VARIANT is made of a text."""
     match = _DECIMAL.fullmatch(kind)
     return pa.decimal128(int(match[1]), int(match[2])) if match else _ARROW[kind]
 
 
 def column_names(columns: Sequence[TypedColumn]) -> tuple[str, ...]:
-    """Their names."""
+    """Return the names of columns."""
     return tuple(column.name for column in columns)

@@ -13,7 +13,7 @@ from relay.schema_history.schema_record import RecordedSchema
 
 
 def named_table(text: str) -> tuple[str, str]:
-    """(schema, table) of SCHEMA.TABLE. Raises: ReadRefused."""
+    """Return (schema, table) of SCHEMA.TABLE. Raises: ReadRefused."""
     schema, _, table = text.partition(".")
     if not schema or not table:
         raise ReadRefused(f"table is {text!r}; it takes SCHEMA.TABLE")
@@ -21,14 +21,14 @@ def named_table(text: str) -> tuple[str, str]:
 
 
 def _told(told: RecordedSchema, schema: str, name: str, file: str, end: int) -> Iterator[Table | None]:
-    """What is known at the end, and before it: what statements say is not known at the end itself, but up to it."""
+    """Yield what is known at the end, and just before it: what statements say is known up to the end, but not at the end itself."""
     for offset in (end, end - 1):
         yield told.recorded(schema, name, file, offset)
         yield told.worked_out(schema, name, file, offset)
 
 
 def newest_columns(paths: tuple[str, ...], table: str, end: Position | None = None) -> tuple[TypedColumn, ...]:
-    """The columns of SCHEMA.TABLE at `end`, None: at the end of what is there. Raises: ReadRefused, OSError."""
+    """Return the columns of SCHEMA.TABLE at `end`; None means the current end. Raises: ReadRefused, OSError."""
     schema, name = named_table(table)
     places = Places(paths, end)
     place = places.newest()

@@ -1,4 +1,4 @@
-"""Which kinds a table's columns had where a row was written: some values are not the same values in a column of another kind."""
+"""The kinds of a table's columns when a row was written: some values differ in a column of another kind."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -12,14 +12,14 @@ from relay.binlog_tables.typed.column_kinds import JSON, TypedColumn, kind_of
 from relay.schema_history.schema_record import RecordedSchema
 
 _MOMENT: Final = "timestamp"
-"""Images have it in UTC; every other kind of time is of a zone that no binlog tells."""
+"""Images have it in UTC; every other kind of time is in a zone that no binlog records."""
 _DOCUMENTS: Final = (JSON, "variant")
 _WIDE: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
 """Character sets in which ASCII's letters are other bytes than ASCII's."""
 
 
 class OlderKinds:
-    """Of one table, in the rows of one split."""
+    """The older kinds of one table, for the rows of one split."""
 
     def __init__(self, store: Store, split: Split, table: tuple[str, str], columns: Collection[TypedColumn]) -> None:
         self._store = store
@@ -31,7 +31,8 @@ class OlderKinds:
         self._others: frozenset[str] = frozenset()
 
     def others(self, positions: Sequence[int]) -> list[frozenset[str]]:
-        """For rows at these positions, in order: columns whose values are none of the columns' kinds, whatever they look like."""
+        """Return, for rows at these positions, in order, the columns whose values are not of the columns' kinds, whatever they look
+        like."""
         if not positions:
             return []
         first = self._columns(positions[0])

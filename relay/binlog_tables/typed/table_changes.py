@@ -1,4 +1,4 @@
-"""Level changes: a table's changes in the words of Delta's change data feed, with its own columns."""
+"""Level changes: a table's changes in the terms of Delta's change data feed, with its own columns."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ _OF_ROWS: Final = {
     "_position": "position",
     "_gtid": "gtid",
 }
-"""Columns that are those of level rows by another name."""
+"""Columns of level rows under another name."""
 _NEEDED: Final = ("file", "position", "row", "operation", "before", "after", "finding", "finding_text", "named")
 _TYPES: Final = {
     "insert": (None, "insert"),
@@ -65,7 +65,7 @@ _TEXTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ChangeOptions:
-    """Which table, which of its columns, which of all columns come out in which order, and whether a finding is an error."""
+    """The options: the table, its columns, the names of all returned columns in order, and whether a finding is an error."""
 
     table: tuple[str, str]
     columns: tuple[TypedColumn, ...]
@@ -74,7 +74,7 @@ class ChangeOptions:
 
 
 def change_kinds(columns: Sequence[TypedColumn]) -> dict[str, str]:
-    """Every column that the level has of a table with these columns, with its kind. Raises: ReadRefused where names clash."""
+    """Return every column that the level has for a table with these columns, with its kind. Raises: ReadRefused if names clash."""
     own = OWN | OWN_ON_REQUEST
     for name in column_names(columns):
         if name in own:
@@ -85,7 +85,8 @@ def change_kinds(columns: Sequence[TypedColumn]) -> dict[str, str]:
 def change_options(
     columns: Sequence[TypedColumn], table: str, names: Sequence[str] | None, *, failfast: bool
 ) -> ChangeOptions:
-    """Of SCHEMA.TABLE with these columns; names: what comes out, None: all but what is made on request. Raises: ReadRefused."""
+    """Return the options for SCHEMA.TABLE with these columns; `names` are the returned columns (None: all but those on request).
+    Raises: ReadRefused."""
     known = change_kinds(columns)
     found = tuple((*column_names(columns), *OWN) if names is None else names)
     for name in found:
@@ -95,7 +96,7 @@ def change_options(
 
 
 def wanted_of_table(table: tuple[str, str], since: datetime | None = None, until: datetime | None = None) -> Wanted:
-    """The filters of a read of one table."""
+    """Return the filters of a read of one table."""
     wanted = Wanted()
     wanted.keep_names("schema", frozenset([table[0]]))
     wanted.keep_names("table", frozenset([table[1]]))
@@ -104,7 +105,7 @@ def wanted_of_table(table: tuple[str, str], since: datetime | None = None, until
 
 
 def changes_schema(options: ChangeOptions) -> pa.Schema:
-    """Of the batches."""
+    """Return the schema of the batches."""
     kinds = change_kinds(options.columns)
     return pa.schema([pa.field(name, arrow_type(kinds[name])) for name in options.names])
 
@@ -112,7 +113,7 @@ def changes_schema(options: ChangeOptions) -> pa.Schema:
 def read_changes(
     store: Store, split: Split, options: ChangeOptions, wanted: Wanted, *, keeps: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The changes of one split. Raises: BinlogUnreadable at the first finding with failfast; with `keeps`, FileLost."""
+    """Yield the changes of one split. Raises: BinlogUnreadable at the first finding with failfast; with `keeps`, FileLost."""
     needed = tuple(dict.fromkeys((*_NEEDED, *(_OF_ROWS[name] for name in options.names if name in _OF_ROWS))))
     schema = changes_schema(options)
     older = OlderKinds(store, split, options.table, options.columns)
@@ -121,7 +122,7 @@ def read_changes(
 
 
 class _Batch:
-    """Changes of a batch of level rows: an update is two."""
+    """The changes of a batch of level rows: an update is two."""
 
     def __init__(self, rows: pa.RecordBatch, options: ChangeOptions, split: Split, older: OlderKinds) -> None:
         self._rows = rows
@@ -133,7 +134,7 @@ class _Batch:
         self._images: list[dict[str, Any]] = []
         self._older = older
         self._others: list[frozenset[str]] = []
-        """Of each image: columns that were of another kind then."""
+        """For each image, these columns were of another kind then."""
         self._findings: list[str | None] = []
         self._texts: list[str | None] = []
         self._take()
@@ -162,10 +163,10 @@ class _Batch:
                 self._texts.append(words)
 
     def made(self, schema: pa.Schema) -> pa.RecordBatch:
-        """The batch. Raises: BinlogUnreadable."""
+        """Return the batch. Raises: BinlogUnreadable."""
         options = self._options
         typed = {column.name: self._typed(column) for column in options.columns if column.name in options.names}
-        if options.failfast:  # of level rows' findings too, with what this level says of them
+        if options.failfast:  # this covers level rows' findings too, with this level's own texts
             self._stop_at_first()
         taken = pa.array(self._taken, pa.int64())
         made: dict[str, pa.Array] = {
@@ -196,7 +197,7 @@ class _Batch:
         return array
 
     def _missing(self, number: int) -> list[str] | None:
-        """Columns of which the image says nothing; None: it has all."""
+        """Return columns that are missing from the image; None if it has all."""
         if self._types[number] is None:
             return None
         image = self._images[number]

@@ -1,4 +1,4 @@
-"""Values of level rows (docs/ROW-VALUES.md) as values of a column's type; what is none of it is told, and never guessed."""
+"""Values of level rows (docs/ROW-VALUES.md) as values of a column's type; a value that does not fit is reported, and never guessed."""
 
 import base64
 import binascii
@@ -20,9 +20,9 @@ _WIDE: Final = 100
 _NUMBER: Final = re.compile(r"\s*[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?\s*", re.ASCII | re.IGNORECASE)
 """A text of an older definition that is a number to a server: to Python `1_000` is one, too."""
 _NO_NUMBERS: Final = ("Infinity", "-Infinity", "NaN")
-"""As level rows writes what FLOAT and DOUBLE may have."""
+"""Level rows writes these for what FLOAT and DOUBLE may have."""
 _SHORT: Final = 16
-"""A number with a point or an exponent in it and no more characters has at most 15 digits: a double keeps them."""
+"""A number with a point or an exponent and no more characters has at most 15 digits: a double keeps them."""
 _TIME_TEXT: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
 """Python reads more than servers do, such as 2026-W01-1, and times with a zone, which no column keeps."""
 _OF_BYTES: Final = "base64"
@@ -31,11 +31,11 @@ _OF_PARTS: Final = "$diffs"
 
 
 class NotOfType(RelayError):
-    """A value that the column's type has not."""
+    """The error that a value is not of the column's type."""
 
 
 def exact_number(text: str) -> float | Decimal:
-    """A number of JSON with all its digits: MySQL has decimals in documents, of which a double may not keep all."""
+    """Return a number of JSON with all its digits: MySQL has decimals in documents that a double may not represent exactly."""
     made = float(text)
     if len(text) <= _SHORT:
         return made
@@ -44,7 +44,7 @@ def exact_number(text: str) -> float | Decimal:
 
 
 def typed_array(values: Sequence[Any], kind: str) -> tuple[pa.Array, list[int]]:
-    """The values as a column, NULL for None; and which of them are none of its type: they are NULL there."""
+    """Return the values as a column, NULL for None, and the indices of those that are not of its type, which are NULL there."""
     kind_type = arrow_type(kind)
     convert = _converter(kind)
     wrong: list[int] = []
@@ -80,7 +80,7 @@ def _integer_below(bound: int) -> Callable[[Any], int]:
 
 
 def _parsed_integer(text: str) -> int:
-    """An integer that an older definition had as a text or a decimal."""
+    """Return an integer that an older definition had as a text or a decimal."""
     _check_number(text)
     try:
         return int(text)
@@ -89,7 +89,7 @@ def _parsed_integer(text: str) -> int:
 
 
 def _check_number(value: Any) -> None:
-    """Raises: NotOfType for a text that is no number."""
+    """Raise NotOfType for a text that is no number."""
     if isinstance(value, str) and _NUMBER.fullmatch(value) is None:
         raise NotOfType
 
@@ -145,7 +145,7 @@ def _text(value: Any) -> str:
 
 
 def _document(value: Any) -> str:
-    """A JSON document's text."""
+    """Return a JSON document's text."""
     if isinstance(value, dict) and len(value) == 1:
         if _OF_DOCUMENT in value:
             value = value[_OF_DOCUMENT]
@@ -155,7 +155,8 @@ def _document(value: Any) -> str:
 
 
 def _variant(value: Any) -> str:
-    """A document's text, from which Spark's own parser makes a VARIANT: as a double where a number has more digits than a decimal."""
+    """Return a document's text, from which Spark's own parser makes a VARIANT, with a double if a number has more digits than a
+    decimal."""
     text = _document(value)
     if len(text) > MOST_DIGITS and not _has_variant_numbers(value):
         raise NotOfType
@@ -173,7 +174,7 @@ def _has_variant_numbers(value: Any) -> bool:
 
 
 def _json_text(value: Any) -> str:
-    """As JSON, decimals (see exact_number) with all their digits, too."""
+    """Return a value as JSON; decimals (see exact_number) keep all their digits."""
     try:
         return json.dumps(value, ensure_ascii=False)
     except TypeError:
@@ -197,7 +198,7 @@ def _bytes(value: Any) -> bytes:
             return base64.b64decode(value[_OF_BYTES], validate=True)
         except (binascii.Error, TypeError):
             raise NotOfType from None
-    # What an older definition had as a text: in its character set, which is not known here, other letters are other bytes.
+    # An older definition had it as a text: in its character set, which is not known here, other letters are other bytes.
     if isinstance(value, str) and value.isascii():
         return value.encode()
     raise NotOfType
@@ -220,7 +221,7 @@ def _datetime(value: Any) -> datetime:
 
 
 def _check_time(value: Any) -> None:
-    """Raises: NotOfType for what is no date and time as SQL prints it."""
+    """Raise NotOfType for anything that is no date and time as SQL prints it."""
     if not isinstance(value, str) or _TIME_TEXT.fullmatch(value) is None:
         raise NotOfType
 

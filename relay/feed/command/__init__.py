@@ -1,1 +1,1 @@
-"""`binlog-relay feed` and its subcommands: what is typed, and what is printed."""
+"""The command `binlog-relay feed` and its subcommands: arguments and output."""

@@ -1,4 +1,4 @@
-"""`binlog-relay feed`: what is typed becomes a feed, its outcome lines for people and an exit code."""
+"""The command `binlog-relay feed`: arguments become a feed, and its outcome becomes lines for people and an exit code."""
 
 import contextlib
 import fcntl
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_feed_installed() -> None:
-    """Raises: CommandFailed."""
+    """Check that the optional packages of the feed are installed. Raises: CommandFailed."""
     try:
         import deltalake  # noqa: F401
         import duckdb  # noqa: F401
@@ -30,7 +30,7 @@ def check_feed_installed() -> None:
 
 
 def loaded_feed(path: Path) -> "FeedSection":
-    """The settings of a feed.toml. Raises: CommandFailed; ConfigError."""
+    """Return the settings of a feed.toml. Raises: CommandFailed; ConfigError."""
     check_feed_installed()
     from relay.feed.feed_config import load_feed_config
 
@@ -41,7 +41,7 @@ def loaded_feed(path: Path) -> "FeedSection":
 
 
 def _check_catalog(catalog: str, path: Path) -> None:
-    """Raises: CommandFailed where no catalog of Iceberg can be opened by it. A URL may have a password: it is not told."""
+    """Check that a catalog of Iceberg can be opened. The message leaves out the URL, which may contain a password. Raises: CommandFailed."""
     try:
         import pyiceberg.catalog.sql  # noqa: F401
         from sqlalchemy import make_url
@@ -62,7 +62,7 @@ def _check_catalog(catalog: str, path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRequest:
-    """What was typed. `server`: HOST:PORT of one that has the source's data of `position` and does not change."""
+    """The arguments of `feed snapshot`. `server` is the HOST:PORT of a server that has the source's data of `position` and does not change."""
 
     tables: tuple[str, ...] = ()
     all_tables: bool = False
@@ -72,13 +72,13 @@ class SnapshotRequest:
 
 @contextlib.contextmanager
 def _told(again: str) -> Iterator[None]:
-    """What a feed, an archive or a lake raises, as the command tells it. Raises: CommandFailed."""
+    """Turn errors of a feed, an archive or a lake into the command's message. Raises: CommandFailed."""
     from relay.feed.feed_run import is_passing, told
 
     try:
         yield
     except Exception as error:
-        # Of delta-rs some are an OSError that names no file: those of a bucket that is not reached.
+        # Some errors of delta-rs are an OSError that names no file: those of a bucket that cannot be reached.
         if not is_passing(error) or (isinstance(error, OSError) and error.errno is not None):
             raise
         raise CommandFailed(f"The lake did not do it: {told(error)} {again}", ExitCode.SOURCE_UNREACHABLE) from None
@@ -86,7 +86,7 @@ def _told(again: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator["FeedSection"]:
-    """The settings, with the file locked against a second feed of this machine. Raises: CommandFailed."""
+    """Yield the settings while the file is locked against a second feed on this machine. Raises: CommandFailed."""
     section = loaded_feed(path)
     with path.open("rb") as file:
         try:
@@ -104,12 +104,12 @@ def _locked(path: Path) -> Iterator["FeedSection"]:
 
 
 def _end(*_: object) -> None:
-    """What is open is closed on the way, unlike when a signal ends the process."""
+    """Raise SystemExit, so that everything open is closed, unlike when a signal ends the process."""
     raise SystemExit(128 + signal.SIGTERM)
 
 
 def follow(path: Path, *, once: bool) -> None:
-    """Feeds. Raises: CommandFailed."""
+    """Run the feed. Raises: CommandFailed."""
     with _locked(path) as section:
         from relay.feed.feed_run import run_feed
 
@@ -120,7 +120,7 @@ def follow(path: Path, *, once: bool) -> None:
 
 
 def snapshot(path: Path, request: SnapshotRequest) -> None:
-    """Loads tables from the source while it feeds. Raises: CommandFailed."""
+    """Load tables from the source while the feed runs. Raises: CommandFailed."""
     if not request.tables and not request.all_tables:
         raise CommandFailed("feed snapshot needs --table SCHEMA.TABLE or --all")
     if (request.server is None) != (request.position is None):
@@ -136,7 +136,7 @@ def snapshot(path: Path, request: SnapshotRequest) -> None:
 
 
 def status(path: Path, *, as_json: bool) -> bool:
-    """Prints each table's state; whether one is not current. Raises: CommandFailed."""
+    """Print each table's state and return whether one is not current. Raises: CommandFailed."""
     section = loaded_feed(path)
     from relay.feed.command.feed_report import feed_report
     from relay.feed.feed_run import opened_engine
@@ -155,7 +155,7 @@ def status(path: Path, *, as_json: bool) -> bool:
 
 
 def report(path: Path, out: Path, days: int) -> None:
-    """Writes the page of `feed report`. Raises: CommandFailed."""
+    """Write the page of `feed report`. Raises: CommandFailed."""
     section = loaded_feed(path)
     try:
         import jinja2  # noqa: F401
@@ -177,7 +177,7 @@ def report(path: Path, out: Path, days: int) -> None:
 
 
 def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
-    """Compares tables with the source; whether something differs. Raises: CommandFailed."""
+    """Compare tables with the source and return whether something differs. Raises: CommandFailed."""
     with _locked(path) as section:
         from dataclasses import asdict
 
@@ -239,7 +239,7 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
 
 
 def compact(path: Path, *, target_mb: int, keep_hours: int, changes_days: int | None, as_json: bool) -> None:
-    """Makes larger files of small ones, and takes away what only old versions have, and old changes. Raises: CommandFailed."""
+    """Merge small files into larger ones, and remove files of old versions and old changes. Raises: CommandFailed."""
     with _locked(path) as section:
         from relay.feed.feed_run import opened_engine
         from relay.feed.renamed_tables import RENAMING
@@ -271,19 +271,19 @@ def compact(path: Path, *, target_mb: int, keep_hours: int, changes_days: int | 
 
 
 def first_kept_day(days: int) -> datetime:
-    """The beginning of the first of so many days, of which today is the last, in UTC."""
+    """Return the beginning, in UTC, of the first of so many days, of which today is the last."""
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return today - timedelta(days=days - 1)
 
 
 def say(text: str) -> None:
-    """A line for whoever watches."""
+    """Print a line for the operator to stderr."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
 
 def print_json(facts: Any) -> None:
-    """One object a line."""
+    """Print one object per line."""
     import json
 
     sys.stdout.write(json.dumps(facts, ensure_ascii=False, default=str) + "\n")

@@ -1,4 +1,4 @@
-"""`feed report`: a page of what was fed, how far each table is, and what is to be done."""
+"""The page of `feed report`: what was fed, how far each table is, and what to do."""
 
 import json
 from collections import Counter
@@ -26,7 +26,7 @@ _TOP: Final = 20
 
 
 class RecentChanges:
-    """How many changes there were since a time: by minute and operation, and by table."""
+    """The numbers of changes since a time, by minute and operation, and by table."""
 
     def __init__(self, since: datetime) -> None:
         self._since = since
@@ -34,7 +34,7 @@ class RecentChanges:
         self.by_table: Counter[str] = Counter()
 
     def add(self, name: str, table: LakeTable) -> None:
-        """Those of one table."""
+        """Count the changes of one table."""
         with table.scan_since(["time", "operation"], "time", self._since) as reader:
             for batch in reader:
                 seconds = batch.column("time").cast(pa.timestamp("s", "UTC")).cast(pa.int64())
@@ -48,7 +48,7 @@ class RecentChanges:
                     self.by_table[name] += one["count_all"]
 
     def charts(self) -> list[OverTime | Bars]:
-        """Over time, and the tables with the most."""
+        """Return a chart over time, and one of the tables with the most changes."""
         if not self.by_minute:
             return []
         minutes = sorted({minute for minute, _operation in self.by_minute})
@@ -70,7 +70,7 @@ def _time(seconds: int) -> datetime:
 
 
 def feed_page(engine: FeedEngine, section: FeedSection, config: str, days: int) -> str:
-    """The page. `days`: changes of so many days are in its charts."""
+    """Return the page. Its charts cover the changes of the last `days` days."""
     told = feed_report(engine)
     stop = engine.progress.stop
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""How far a feed is: each table's place and state, and how much of the archive is not in the lake yet."""
+"""The progress of a feed: each table's place and state, and how much of the archive is not in the lake yet."""
 
 import time
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from relay.feed.rows.feed_place import FeedOffset
 
 
 def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
-    """One object a table."""
+    """Return one object per table."""
     end = engine.reading.newest()
     fed = engine.places()
     found = []
@@ -41,12 +41,12 @@ def _address(engine: FeedEngine, kind: str, key: tuple[str, str], table: LakeTab
 
 
 def bytes_between(engine: FeedEngine, start: FeedOffset, end: FeedOffset) -> int:
-    """How many bytes of binlog are between two places, as far as their files are there."""
+    """Return how many bytes of binlog are between two places, as far as their files exist."""
     return engine.reading.bytes_between(start, end)
 
 
 def _behind_s(engine: FeedEngine, start: FeedOffset, end: FeedOffset) -> float:
-    """How old the first transaction is that is not in the lake; 0: there is none."""
+    """Return the age in seconds of the first transaction that is not in the lake; 0 if there is none."""
     if start >= end:
         return 0.0
     with arrow.read(

@@ -1,4 +1,4 @@
-"""How fast the archive and the lake's tables grow, by a straight line over some days, and when a disk is full if it goes on so."""
+"""Estimates of how fast the archive and the lake's tables grow, by a straight line over some days, and when a disk will be full."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from relay.report.content import ReportTable, Section
 from relay.report.text import number_of, size, span
 
 LEAST: Final = timedelta(days=2)
-"""Of less nobody can say what a day brings."""
+"""A shorter time says nothing about the growth of a day."""
 _DAY: Final = timedelta(days=1)
 _TOP: Final = 20
 _NO_DATA: Final = "not enough data"
@@ -23,7 +23,7 @@ _NO_DATA: Final = "not enough data"
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What there is, and what a day adds. `per_day`: None where less than LEAST is known; `over`: what was looked at."""
+    """The size of something and its growth per day: None if less than LEAST is known. `over` is the time that was looked at."""
 
     name: str
     bytes: int
@@ -32,12 +32,12 @@ class Growth:
 
     @classmethod
     def between(cls, name: str, held: int, grown: float, over: timedelta) -> "Growth":
-        """Of so many bytes that came in a time."""
+        """Return the growth of something that grew by so many bytes in a time."""
         return cls(name, held, grown / (over / _DAY) if over >= LEAST else None, over)
 
 
 def archive_growth(files: Sequence[StoredBinlog], since: datetime, now: datetime) -> Growth:
-    """Of the archive's binlogs, oldest first: what was written since. A file that was begun before counts for its part behind it."""
+    """Return the growth of the archive's binlogs (oldest first) since a time. A file that was begun before it counts for its later part."""
     begun = [(file.begun, file.bytes) for file in files if file.begun is not None]
     grown = 0.0
     for (start, held), (end, _next) in pairwise([*begun, (now, 0)]):
@@ -48,7 +48,7 @@ def archive_growth(files: Sequence[StoredBinlog], since: datetime, now: datetime
 
 
 def table_growth(name: str, tables: Iterable[LakeTable | None], since: datetime, now: datetime) -> Growth:
-    """Of a table as it is and of its changes, what their newest versions hold."""
+    """Return the growth of a table and its changes, by the bytes of their newest versions."""
     found = []
     for table in tables:
         if table is not None:
@@ -65,7 +65,7 @@ def _together(name: str, parts: Sequence[Growth]) -> Growth:
 
 
 def growth_section(archive: tuple[str, Growth], lake: tuple[str, Sequence[Growth]], days: int) -> Section:
-    """The chapter of the report. archive, lake: where each is, and how it grows."""
+    """Return the chapter of the report from the locations of the archive and the lake, and their growth."""
     tables = sorted(lake[1], key=lambda one: one.per_day or 0, reverse=True)
     whole = _together("lake, all tables", tables)
     young = sum(one.per_day is None for one in tables)
@@ -97,7 +97,7 @@ def _rate(per_day: float | None) -> str:
 
 
 def _disks(places: Sequence[tuple[str, Growth]]) -> list[tuple[str, int, str, str]]:
-    """A row for each disk of this machine; buckets have no end that is known."""
+    """Return a row for each disk of this machine; the capacity of buckets is unknown."""
     found: dict[int, tuple[list[Growth], str]] = {}
     for path, growth in places:
         if "://" not in plain_path(path) and os.path.exists(plain_path(path)):

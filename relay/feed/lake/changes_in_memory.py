@@ -1,4 +1,4 @@
-"""Net changes in memory, for tables whose files are written anew one after the other."""
+"""Net changes in memory, for tables whose files are rewritten one after the other."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from relay.feed.rows.row_numbers import row_numbers
 
 
 class HeldNet:
-    """As SpooledNet, of changes that fit into memory: no key twice, with _sequence and _deleted."""
+    """The counterpart of SpooledNet for changes that fit into memory: no key twice, with _sequence and _deleted."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, changes: pa.Table, key: Sequence[str]) -> None:
         self._connection = connection
@@ -23,14 +23,14 @@ class HeldNet:
         self._keys = self._numbered_keys()
 
     def ends(self, column: str) -> tuple[Any, Any]:
-        """The least and the largest value of a column of the key."""
+        """Return the minimum and the maximum of a key column."""
         span = pc.min_max(self._changes.column(column))
         return span["min"].as_py(), span["max"].as_py()
 
     def are_gone(self, rows: pa.Table) -> Any:
-        """For each row of the lake, of which the key and _sequence are given, whether it goes: its key changed, and not before it.
+        """Return, for each row of the lake (key and _sequence), whether it is removed: its key has changed, and not before the row.
 
-        A change that is older than the lake's row is none from there on.
+        A change that is older than the lake's row no longer counts after that.
         """
         same = " AND ".join(f"n.{identifier(name)} = l.{identifier(name)}" for name in self._key)
         self._connection.register("changes_in_memory", self._keys)
@@ -55,7 +55,7 @@ class HeldNet:
         return _numbered(self._changes.select([*dict.fromkeys((*self._key, SEQUENCE))]))
 
     def live(self, schema: pa.Schema) -> Iterator[pa.Table]:
-        """The rows that there are behind the changes, with the lake's columns."""
+        """Yield the rows that exist after the changes, with the lake's columns."""
         rows = self._changes.filter(pc.invert(self._changes.column(DELETED)))
         yield pa.Table.from_arrays([cast_column(rows.column(one.name), one.type) for one in schema], schema=schema)
 

@@ -1,4 +1,4 @@
-"""Files of a table of Delta that a commit is to add: written as rows come, each of at most some megabytes, with what Delta tells of a file."""
+"""Files of a Delta table that a commit adds: written as rows come, each of at most some megabytes, with Delta's statistics of a file."""
 
 import json
 import time
@@ -17,16 +17,16 @@ from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import PyFileSystem
 
 _GROUP_BYTES: Final = 8 << 20
-"""Of rows in memory, which become one group of a file."""
+"""So many bytes of rows in memory become one group of a file."""
 _TEXT_LENGTH: Final = 32
-"""Of longer texts so many characters are told."""
+"""The number of characters that the statistics contain of longer texts."""
 _LAST: Final = "\U0010ffff"
 EXACT_DIGITS: Final = 15
-"""Whole numbers of so many digits are exact as doubles, as which delta-rs (1.6) writes the least and largest of a DECIMAL."""
+"""Whole numbers of so many digits are exact as doubles, as which delta-rs (1.6) writes the minimum and maximum of a DECIMAL."""
 
 
 class DeltaFiles:
-    """Files that go, and files of rows that come, until `finish` was called."""
+    """The files that a commit removes, and the files of new rows, until `finish` is called."""
 
     def __init__(self, table: DeltaTable, schema: pa.Schema, file_bytes: int) -> None:
         self._gone: list[RemoveAction] = []
@@ -40,11 +40,11 @@ class DeltaFiles:
         self._spans = _Spans(schema)
 
     def remove(self, path: str, size: int) -> None:
-        """A file that is not the table's any more."""
+        """Remove a file from the table."""
         self._gone.append(RemoveAction(path, True, int(time.time() * 1000), size, {}))
 
     def write(self, rows: Iterable[pa.Table]) -> None:
-        """More rows, with the columns of the schema."""
+        """Write more rows, with the columns of the schema."""
         for table in rows:
             self._held.append(table)
             self._size += table.nbytes
@@ -52,17 +52,17 @@ class DeltaFiles:
                 self._write()
 
     def finish(self) -> None:
-        """The last file is whole."""
+        """Complete the last file."""
         self._write()
         self._close()
 
     @property
     def inexact(self) -> frozenset[str]:
-        """Columns with a value whose double may be another number."""
+        """The columns with a value whose double may be another number."""
         return frozenset(name for _path, _size, spans in self._made for name in spans.inexact)
 
     def actions(self, told: Collection[str]) -> list[AddAction | RemoveAction]:
-        """What a commit is to do. `told`: of these columns the files tell the least and largest."""
+        """Return the actions of a commit. The files contain the minimum and maximum of the columns in `told`."""
         now = int(time.time() * 1000)
         made = [AddAction(path, size, {}, now, True, spans.told(told)) for path, size, spans in self._made]
         return [*self._gone, *made]
@@ -93,7 +93,7 @@ class DeltaFiles:
 
 
 class _Spans:
-    """How many rows a file has, and between what the values of its columns are where all files tell that."""
+    """The number of rows of a file, and the ranges of those columns for which all files have statistics."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._rows = 0
@@ -132,19 +132,19 @@ class _Spans:
 
 
 def has_span(kind: pa.DataType) -> bool:
-    """Whether each file may tell the least and largest of such a column: delta-rs (1.6) takes columns of which some file does not for
-    empty. Of whole DECIMALs as long as all their values are exact as doubles."""
+    """Return whether each file may contain the minimum and maximum of such a column: delta-rs (1.6) considers a column empty if some file has none.
+    Whole DECIMALs qualify as long as all their values are exact as doubles."""
     exact = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_date, pa.types.is_timestamp)
     return any(one(kind) for one in exact) or is_whole_decimal(kind)
 
 
 def is_whole_decimal(kind: pa.DataType) -> bool:
-    """DECIMAL(n, 0), which BIGINT UNSIGNED is, too."""
+    """Return whether a type is DECIMAL(n, 0), which BIGINT UNSIGNED is, too."""
     return bool(pa.types.is_decimal(kind)) and kind.scale == 0
 
 
 def inexact_columns(rows: pa.Table) -> frozenset[str]:
-    """The columns of whole DECIMALs that have a value whose double may be another number."""
+    """Return the columns of whole DECIMALs that have a value whose double may be another number."""
     found = set()
     for one in rows.schema:
         if is_whole_decimal(one.type):
@@ -155,7 +155,7 @@ def inexact_columns(rows: pa.Table) -> frozenset[str]:
 
 
 def is_exact(value: Any) -> bool:
-    """Whether a DECIMAL is told as it is."""
+    """Return whether a DECIMAL is exact as a double."""
     return not isinstance(value, Decimal) or abs(value) < 10**EXACT_DIGITS
 
 
@@ -167,14 +167,14 @@ def _least_told(value: Any) -> Any:
 
 def _most_told(value: Any) -> Any:
     if isinstance(value, str):
-        # No text that begins so is larger than with the last character of all behind it, but those that have this one there, too.
+        # No text with this prefix is larger than the prefix with the last character appended, except those that have this character there, too.
         short = len(value) <= _TEXT_LENGTH or value[_TEXT_LENGTH] == _LAST
         return value if short else value[:_TEXT_LENGTH] + _LAST
     return 0.0 if isinstance(value, float) and not value else _json_value(value)
 
 
 def _json_value(value: Any) -> Any:
-    """Moments to the millisecond before: readers add one to the largest."""
+    """Return a value for JSON, with times rounded down to the millisecond: readers add one to the largest."""
     if isinstance(value, Decimal):
         return int(value)
     if not isinstance(value, datetime):

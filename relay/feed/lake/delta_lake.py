@@ -1,4 +1,4 @@
-"""Tables of Delta, by delta-rs: no JVM. The place is the version in the `txn` action of each commit."""
+"""Tables of Delta, by delta-rs, without a JVM. The place is the version in the `txn` action of each commit."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,10 +21,11 @@ from relay.feed.spool.changes_spilled import SpooledNet
 
 _BATCH_ROWS: Final = 1 << 16
 _FILE_BYTES: Final = 8 << 20
-"""Of a file, at most: a MERGE writes each file anew that has one of its keys."""
+"""The maximum size of a file: a MERGE rewrites each file that has one of its keys."""
 _FILE_ROWS: Final = 1 << 14
 _MERGE_BYTES: Final = 8 << 20
-"""Of files that a MERGE may have to look into: delta-rs (1.6) has the rows of those that have no changed key in memory."""
+"""The maximum size of the files that a MERGE may have to read: delta-rs (1.6) holds the rows of those without a changed key in
+memory."""
 _PLACE: Final = "binlog-relay.place"
 _DAY_OF: Final = "binlog-relay.day-of"
 DAY: Final = "day"
@@ -33,8 +34,8 @@ _MOST_SPANS: Final = 32
 
 
 def _writer(schema: pa.Schema, told: Collection[str]) -> WriterProperties:
-    """delta-rs (1.6) writes the least and largest of a DECIMAL as doubles, which may be others: by these, files would be passed over
-    that have a key. So nobody is told them, but of the columns `told`."""
+    """Return writer properties without statistics for DECIMALs that are not in `told`: delta-rs (1.6) writes their minimum and maximum
+    as doubles, which may differ, so that files that have a key would be skipped."""
     untold = {
         one.name: ColumnProperties(statistics_enabled="NONE")
         for one in schema
@@ -44,7 +45,8 @@ def _writer(schema: pa.Schema, told: Collection[str]) -> WriterProperties:
 
 
 def _commit(place: FeedOffset | None) -> CommitProperties:
-    """Behind the version that was seen, or it fails: tried again, a commit leaves out what another one did meanwhile."""
+    """Return the properties of a commit that fails unless it follows the version that was seen: a retried commit would miss what
+    another one did meanwhile."""
     if place is None:
         return CommitProperties(max_commit_retries=0)
     return CommitProperties(
@@ -55,7 +57,7 @@ def _commit(place: FeedOffset | None) -> CommitProperties:
 
 
 def _spans(names: Iterable[str]) -> str:
-    """The value of _SPANS: which columns' least and largest readers take into account."""
+    """Return the value of _SPANS: the columns whose minimum and maximum readers take into account."""
     return ",".join(_in_backticks(one) for one in list(names)[:_MOST_SPANS])
 
 
@@ -72,7 +74,7 @@ class DeltaLakeTable:
 
     @property
     def place(self) -> FeedOffset | None:
-        """Up to where it was fed."""
+        """The place up to which it was fed."""
         version = self._table.transaction_version(APP_ID)
         return None if version is None else FeedOffset.of_version(version)
 
@@ -92,7 +94,7 @@ class DeltaLakeTable:
         return self._table.version()
 
     def merge(self, changes: pa.Table, key: Sequence[str], place: FeedOffset) -> None:
-        """Net changes: in one MERGE, or file by file where too many of them may have a key."""
+        """Merge net changes: in one MERGE, or file by file if too many files may have a key."""
         known = self.schema
         told = self._tell_spans(known, inexact_columns(changes))
         for one in known:
@@ -116,22 +118,22 @@ class DeltaLakeTable:
         )
         columns = {_name(one.name): f"s.{_name(one.name)}" for one in known}
         newer, same = (f"s.{_name(SEQUENCE)} {sign} t.{_name(SEQUENCE)}" for sign in (">", "="))
-        # A snapshot's rows have the sequence of what follows it; a row that is the same already is not written again.
+        # A snapshot's rows have the sequence of what follows it; a row that is the same already is not rewritten.
         differs = " OR ".join(f"(s.{name} IS DISTINCT FROM t.{name})" for name in columns)
         merger.when_matched_delete(f"s.{_name(DELETED)} AND ({newer} OR {same})").when_matched_update(
             updates=columns, predicate=f"NOT s.{_name(DELETED)} AND ({newer} OR ({same} AND ({differs})))"
         ).when_not_matched_insert(updates=columns, predicate=f"NOT s.{_name(DELETED)}").execute()
 
     def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedOffset) -> None:
-        """As `merge`, of more than fits into memory."""
+        """Implement `LakeTable.merge_spooled`."""
         told = self._tell_spans(self.schema)
         touched = self._touched(changes, key, told)
         self._rewrite((one for one in touched if self._has_some(one, changes, key)), changes, key, place)
 
     def _few_of_many(self, changes: HeldNet, key: Sequence[str], told: Collection[str]) -> list[Any] | None:
-        """The files that have a changed key, where a MERGE would have to look into many others, too: it keeps their rows in memory.
+        """Return the files that have a changed key if a MERGE would have to read many others, too, whose rows it holds in memory.
 
-        None: it would not. Those that have one it writes anew as it reads them.
+        None means that it would not. A MERGE rewrites the files that have a changed key while it reads them.
         """
         sizes = dict(self._table._table.get_add_file_sizes())
         if sum(sizes.values()) <= _MERGE_BYTES or not _is_compared(self.schema.field(key[0]).type):
@@ -144,7 +146,7 @@ class DeltaLakeTable:
         return found if 2 * sum(sizes[one.path] for one in found) <= read else None
 
     def _touched(self, changes: SpooledNet | HeldNet, key: Sequence[str], told: Collection[str]) -> Iterable[Any]:
-        """The files that may have a changed key, by what is told of them."""
+        """Return the files that may have a changed key, by their statistics."""
         kind = self.schema.field(key[0]).type
         exact = pa.types.is_integer(kind) or (is_whole_decimal(kind) and key[0] in told)
         wanted = _between(changes, key[0], kind) if exact else None
@@ -152,7 +154,7 @@ class DeltaLakeTable:
         return found
 
     def _has_some(self, file: Any, changes: SpooledNet | HeldNet, key: Sequence[str]) -> bool:
-        """Whether a file has a row that goes."""
+        """Return whether a file has a row that is removed."""
         wanted = _between(changes, key[0], self.schema.field(key[0]).type)
         reading = self._reading(columns=_names(key), filter=wanted, batch_size=_BATCH_ROWS)
         batches = (pa.Table.from_batches([some]) for some in file.scanner(**reading).to_batches() if some.num_rows)
@@ -165,7 +167,7 @@ class DeltaLakeTable:
     def _rewrite(
         self, found: Iterable[Any], changes: SpooledNet | HeldNet, key: Sequence[str], place: FeedOffset
     ) -> None:
-        """Files that have changed keys are written anew without them, and the new rows into files of their own."""
+        """Rewrite files that have changed keys without these, and write the new rows into their own files."""
         schema = self.schema
         files = DeltaFiles(self._table, schema, _FILE_BYTES)
         sizes = dict(self._table._table.get_add_file_sizes())
@@ -183,9 +185,10 @@ class DeltaLakeTable:
         self._table.update_incremental()
 
     def _tell_spans(self, schema: pa.Schema, inexact: Collection[str] = ()) -> frozenset[str]:
-        """Before a commit of rows with these columns: none of them is told that some file would not have. A commit of its own, if any.
+        """Update the listed columns before a commit of rows with these columns, so that no column is listed that some file has no
+        statistics of. This is a separate commit, if needed.
 
-        inexact: columns with values of which doubles are others. Gives the columns that are told.
+        `inexact` are columns with values whose doubles differ. Returns the columns that are listed.
         """
         if self._by_day:
             return frozenset()
@@ -195,7 +198,8 @@ class DeltaLakeTable:
         if told is None:
             names = [one for one in names if not is_whole_decimal(schema.field(one).type)]
         else:
-            # Files that there are tell what was told. One of a new name is in files only that are to be written.
+            # Existing files have statistics of the listed columns. A column with a new name is only in files that are still to be
+            # written.
             listed = set(told.split(","))
             names = [one for one in names if known.get_field_index(one) < 0 or _in_backticks(one) in listed]
         if _spans(names) != told:
@@ -203,8 +207,8 @@ class DeltaLakeTable:
         return frozenset(names[:_MOST_SPANS])
 
     def _unsure(self, schema: pa.Schema, made: Collection[str]) -> list[str]:
-        """DECIMALs of rows with these columns that may have values of which doubles are others. `made`: columns with new values; those of
-        the others are this table's, which has them told as long as they have none."""
+        """Return the DECIMALs of rows with these columns that may have values whose doubles differ. `made` are columns with new values;
+        the others are this table's, which lists them as long as they have no such value."""
         known = self.schema
         return [
             one.name
@@ -215,7 +219,7 @@ class DeltaLakeTable:
         ]
 
     def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedOffset) -> None:
-        """More rows."""
+        """Append rows."""
         if self._by_day:
             rows = _with_days(rows, self._table.metadata().configuration.get(_DAY_OF) or "time")
         inexact = inexact_columns(rows) if isinstance(rows, pa.Table) else self._unsure(rows.schema, rows.schema.names)
@@ -224,21 +228,21 @@ class DeltaLakeTable:
         self._table.update_incremental()
 
     def replace(self, rows: pa.Table, place: FeedOffset) -> None:
-        """These rows in place of all there are."""
+        """Replace all rows by these."""
         self._overwrite(rows.schema, rows.to_batches(), place, inexact_columns(rows))
 
     def clear(self, place: FeedOffset) -> None:
-        """No row any more."""
+        """Remove all rows."""
         self._overwrite(self.schema, self.schema.empty_table().to_reader(), place)
 
     def advance(self, place: FeedOffset) -> None:
-        """A commit without data."""
+        """Commit a place without data."""
         self._table.alter.set_table_properties(
             {_PLACE: str(place.version)}, raise_if_not_exists=False, commit_properties=_commit(place)
         )
 
     def evolve(self, change: ColumnsChange, place: FeedOffset) -> None:
-        """Other columns. Columns that only come to it are added; for anything else the table is written anew, in one commit."""
+        """Change the columns. New columns are added; for anything else the table is rewritten in one commit."""
         known = self.schema
         added = [one for one in change.schema if known.get_field_index(one.name) < 0]
         same = [one for one in change.schema if known.get_field_index(one.name) >= 0]
@@ -265,7 +269,7 @@ class DeltaLakeTable:
         self._overwrite(change.schema, (evolved_batch(batch, change) for batch in reader), place, inexact)
 
     def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedOffset) -> None:
-        """Other columns and these rows in place of all there are."""
+        """Replace the columns and all rows."""
         self._overwrite(schema, iter(rows), place, self._unsure(schema, schema.names))
 
     def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedOffset, inexact: Collection[str] = ()) -> None:
@@ -281,13 +285,13 @@ class DeltaLakeTable:
         self._table.update_incremental()
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Sets properties; '' takes one away."""
+        """Set properties; '' removes one."""
         self._table.alter.set_table_properties(
             dict(properties), raise_if_not_exists=False, commit_properties=_commit(None)
         )
 
     def scan(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.RecordBatchReader:
-        """Its rows."""
+        """Return its rows."""
         table = self._table
         if version is not None:
             table = DeltaTable(table.table_uri, version=version, storage_options=table._storage_options)
@@ -295,7 +299,7 @@ class DeltaLakeTable:
         return dataset.scanner(columns=list(columns) if columns else None, batch_size=_BATCH_ROWS).to_reader()
 
     def scan_since(self, columns: Sequence[str], column: str, since: datetime) -> pa.RecordBatchReader:
-        """Its rows whose time is `since` or later."""
+        """Return its rows whose time is `since` or later."""
         wanted = pc.field(column) >= pa.scalar(since, pa.timestamp("us", "UTC"))
         if self._by_day:
             wanted = wanted & (pc.field(DAY) >= pa.scalar(since.astimezone(UTC).date()))
@@ -303,7 +307,7 @@ class DeltaLakeTable:
         return dataset.scanner(columns=list(columns), filter=wanted, batch_size=_BATCH_ROWS).to_reader()
 
     def facts(self) -> Mapping[str, int]:
-        """How many rows, files and bytes its newest version has, and how many commits there were."""
+        """Return the rows, files and bytes of its newest version, and the number of commits."""
         files = pa.table(self._table.get_add_actions(flatten=True))
         return {
             "rows": int(pc.sum(files.column("num_records")).as_py() or 0),
@@ -313,7 +317,7 @@ class DeltaLakeTable:
         }
 
     def size_at(self, moment: datetime) -> tuple[datetime, int] | None:
-        """As the log has it; None where its older part was cleaned up meanwhile."""
+        """Return the size by the log; None if its older part has been cleaned up."""
         made = [
             (datetime.fromtimestamp(one["timestamp"] / 1000, UTC), int(one["version"])) for one in self._table.history()
         ]
@@ -328,11 +332,11 @@ class DeltaLakeTable:
         return time, int(pc.sum(files.column("size_bytes")).as_py() or 0)
 
     def rows_of(self, keys: pa.Table) -> pa.Table:
-        """The rows that have one of these keys."""
+        """Return the rows that have one of these keys."""
         return matching_rows(self._connection, self.scan(), keys, self.schema)
 
     def compact(self, target_bytes: int) -> Mapping[str, Any]:
-        """Small files into larger ones."""
+        """Merge small files into larger ones."""
         schema = self.schema
         found: Mapping[str, Any] = self._table.optimize.compact(
             target_size=target_bytes, writer_properties=_writer(schema, self._tell_spans(schema))
@@ -340,7 +344,7 @@ class DeltaLakeTable:
         return found
 
     def expire(self, keep_hours: int) -> Mapping[str, Any]:
-        """Takes away files that only older versions have."""
+        """Remove files that only older versions contain."""
         gone = self._table.vacuum(retention_hours=keep_hours, dry_run=False, enforce_retention_duration=False)
         gone += self._table.vacuum(
             retention_hours=max(keep_hours, STRAY_HOURS), dry_run=False, enforce_retention_duration=False, full=True
@@ -350,7 +354,7 @@ class DeltaLakeTable:
         return {"files_removed": len(gone)}
 
     def forget(self, column: str, before: datetime) -> None:
-        """Takes rows away whose time is before `before`; of a table by days all files of the days before it."""
+        """Remove rows whose time is before `before`; in a table that is split by day, all files of the days before it."""
         before = before.astimezone(UTC)
         if self._by_day:
             self._table.delete(f"{DAY} < CAST('{before.date().isoformat()}' AS DATE)")
@@ -364,7 +368,7 @@ class DeltaLakeTable:
         return DAY in self._table.metadata().partition_columns
 
     def places(self) -> Iterable[tuple[int, FeedOffset]]:
-        """(version, place) of the versions that there still are."""
+        """Yield (version, place) of the versions that still exist."""
         found = []
         for entry in self._table.history():
             if _PLACE in entry:
@@ -373,17 +377,17 @@ class DeltaLakeTable:
 
 
 def arrow_schema_of(table: DeltaTable) -> pa.Schema:
-    """The table's columns as Arrow's, texts and bytes with 32-bit offsets."""
+    """Return the table's columns as Arrow's, texts and bytes with 32-bit offsets."""
     return plain_schema(pa.schema(table.schema().to_arrow()))
 
 
 def _is_compared(kind: pa.DataType) -> bool:
-    """Whether pyarrow compares such values in all files: not texts and bytes as delta-rs (1.6) writes them."""
+    """Return whether pyarrow compares such values in all files; it does not compare texts and bytes as delta-rs (1.6) writes them."""
     return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind))
 
 
 def _between(changes: SpooledNet | HeldNet, name: str, kind: pa.DataType) -> Any:
-    """The condition that rows with a changed key fulfil; None where nobody can tell."""
+    """Return the condition that rows with a changed key fulfil; None if it is unknown."""
     if not _is_compared(kind):
         return None
     low, high = (pa.scalar(one, kind) for one in changes.ends(name))
@@ -399,7 +403,7 @@ def _plain(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _with_days(rows: pa.Table | pa.RecordBatchReader, day_of: str) -> pa.Table | pa.RecordBatchReader:
-    """The rows with the column `day`."""
+    """Return the rows with the column `day`."""
     if isinstance(rows, pa.Table):
         return rows.append_column(DAY, rows.column(day_of).cast(pa.date32()))
     schema = rows.schema.append(pa.field(DAY, pa.date32()))
@@ -425,22 +429,22 @@ class DeltaLake:
         self._connection = connection
 
     def address(self, kind: str, schema: str, table: str) -> str:
-        """Its path or URL."""
+        """Return its path or URL."""
         return "/".join((self._root, kind, *(folder_name(part) for part in (schema, table) if part)))
 
     def open(self, kind: str, schema: str, table: str) -> DeltaLakeTable | None:
-        """A table that is there."""
+        """Open a table that exists."""
         address = self.address(kind, schema, table)
         try:
             if not DeltaTable.is_deltatable(address, storage_options=self._options):
                 return None
             return DeltaLakeTable(DeltaTable(address, storage_options=self._options), self._connection)
         except DeltaError as error:
-            error.add_note(address)  # it does not say where
+            error.add_note(address)  # The error does not name the place.
             raise
 
     def create(self, new: NewTable) -> DeltaLakeTable:
-        """The table, empty. Of one with `day_of` the day is in the column `day`."""
+        """Create an empty table. A table with `day_of` has the day in the column `day`."""
         schema, properties = new.schema, new.properties
         if new.day_of:
             schema = schema.append(pa.field(DAY, pa.date32()))

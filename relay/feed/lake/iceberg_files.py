@@ -1,4 +1,4 @@
-"""Files of rows for a commit of Iceberg, each with a least and largest of its columns that no reader is misled by."""
+"""Files of rows for a commit of Iceberg, each with a minimum and maximum of its columns that mislead no reader."""
 
 import uuid
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ _METRICS: Final = TableProperties.DEFAULT_WRITE_METRICS_MODE
 
 
 def written_files(metadata: Any, io: Any, rows: pa.Table) -> Iterator[Any]:
-    """The rows in files that no commit names yet.
+    """Write the rows into files that no commit names yet.
 
-    A file has one group of rows. Parquet has no least and largest of a group with a value above 4096 bytes, and pyiceberg (0.12) takes
-    those of the file's other groups for all of it: by these, such a value would be passed over.
+    A file has one group of rows. Parquet has no minimum and maximum for a group with a value above 4096 bytes, and pyiceberg (0.12) takes those of
+    the file's other groups for all of it: such a value would be skipped.
     """
     most = int(
         metadata.properties.get(
@@ -27,10 +27,10 @@ def written_files(metadata: Any, io: Any, rows: pa.Table) -> Iterator[Any]:
 
 
 def _written(metadata: Any, io: Any, rows: pa.Table) -> list[Any]:
-    # Files are called by their number and the uuid: the same one would write over the file before.
+    # Files are named by their number and the uuid: the same one would overwrite the previous file.
     try:
         return list(_dataframe_to_data_files(metadata, rows, io, write_uuid=uuid.uuid4()))
     except UnicodeEncodeError:
-        # The largest is cut to 16 characters, the last of which is followed by one that is none (U+D7FF): so nobody is told any.
+        # The maximum is cut to 16 characters, the last of which is followed by one that is invalid (U+D7FF): so none is written.
         untold = metadata.model_copy(update={"properties": {**metadata.properties, _METRICS: "counts"}})
         return list(_dataframe_to_data_files(untold, rows, io, write_uuid=uuid.uuid4()))

@@ -1,6 +1,6 @@
-"""Tables of Iceberg, by pyiceberg: a catalog in SQLite (or what SQLAlchemy knows), no JVM.
+"""Tables of Iceberg, by pyiceberg: with a catalog in SQLite (or whatever SQLAlchemy supports), without a JVM.
 
-The place is a property of the table that is set in the same commit as the data, and one of the snapshot.
+The place is a property of the table that is set in the same commit as the data, and a property of the snapshot.
 """
 
 import os
@@ -36,7 +36,7 @@ from relay.feed.spool.changes_spilled import SpooledNet
 
 _PLACE: Final = "binlog-relay.place"
 _ROWS_BYTES: Final = 64 << 20
-"""Of rows in memory, which become a file."""
+"""So many bytes of rows in memory become a file."""
 _OPTIONS: Final = {
     "AWS_ENDPOINT_URL": "s3.endpoint",
     "AWS_REGION": "s3.region",
@@ -47,7 +47,7 @@ _OPTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """Which rows of a file go: `of` says it for rows with these columns, as booleans."""
+    """The rows of a file that are removed: `of` returns them, as booleans, for rows with these columns."""
 
     columns: Sequence[str]
     of: Callable[[pa.Table], Any]
@@ -62,7 +62,7 @@ class IcebergLakeTable:
 
     @property
     def place(self) -> FeedOffset | None:
-        """Up to where it was fed."""
+        """The place up to which it was fed."""
         text = self._table.properties.get(_PLACE)
         return None if text is None else FeedOffset.of_version(int(text))
 
@@ -78,12 +78,12 @@ class IcebergLakeTable:
 
     @property
     def version(self) -> int:
-        """Its newest snapshot's number; 0: it has none."""
+        """The number of its newest snapshot; 0 if it has none."""
         snapshot = self._table.current_snapshot()
         return 0 if snapshot is None else snapshot.snapshot_id
 
     def merge(self, changes: pa.Table, key: Sequence[str], place: FeedOffset) -> None:
-        """Net changes: files that have one of the keys are written anew without it, the live rows are added; one commit."""
+        """Merge net changes in one commit: files that have one of the keys are rewritten without it, and the live rows are added."""
         keys = changes.select(list(key))
         live = changes.filter(pc.invert(changes.column(DELETED)))
         schema = self.schema
@@ -105,7 +105,7 @@ class IcebergLakeTable:
         self._refresh()
 
     def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedOffset) -> None:
-        """As `merge`, of more than fits into memory."""
+        """Implement `LakeTable.merge_spooled`."""
         schema = self.schema
 
         def are_gone(rows: pa.Table) -> Any:
@@ -118,10 +118,10 @@ class IcebergLakeTable:
         self._refresh()
 
     def _touched(self, spans: Mapping[str, tuple[Any, Any]]) -> Iterator[Any]:
-        """The files that may have a key between the least and the largest."""
+        """Yield the files that may have a key between the minimum and the maximum."""
         found: BooleanExpression = AlwaysTrue()
         for name, (low, high) in spans.items():
-            if low is not None:  # else each key is one that no lake has, as 0000-00-00
+            if low is not None:  # Otherwise each key is one that no lake has, such as 0000-00-00.
                 found = And(found, _between(name, low, high))
         return iter(self._table.scan(row_filter=found).plan_files())
 
@@ -133,7 +133,7 @@ class IcebergLakeTable:
         rows: Iterable[pa.Table],
         place: FeedOffset,
     ) -> None:
-        """The files without the rows that go (None: none of their rows stays), and `rows`."""
+        """Rewrite the files without the rows that are removed (None: all of them are), and add `rows`."""
         metadata, io = transaction.table_metadata, self._table.io
         gone: list[Any] = []
         made: list[Any] = []
@@ -157,7 +157,7 @@ class IcebergLakeTable:
         transaction.set_properties(properties)
 
     def _read(self, metadata: Any, task: Any, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        """The rows of one file, some at a time."""
+        """Yield the rows of one file, some at a time."""
         schema = metadata.schema()
         if columns is not None:
             schema = schema.select(*columns)
@@ -168,34 +168,33 @@ class IcebergLakeTable:
                 yield pa.Table.from_batches(_cast([batch], wanted))
 
     def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedOffset) -> None:
-        """More rows."""
+        """Append rows."""
         tables = [rows] if isinstance(rows, pa.Table) else together_as(map(_table_of, rows), _ROWS_BYTES)
         with self._table.transaction() as transaction:
             self._replace(transaction, (), None, tables, place)
         self._refresh()
 
     def replace(self, rows: pa.Table, place: FeedOffset) -> None:
-        """These rows in place of all there are."""
+        """Replace all rows by these."""
         with self._table.transaction() as transaction:
             self._replace(transaction, self._table.scan().plan_files(), None, [rows], place)
         self._refresh()
 
     def clear(self, place: FeedOffset) -> None:
-        """No row any more."""
+        """Remove all rows."""
         with self._table.transaction() as transaction:
             self._replace(transaction, self._table.scan().plan_files(), None, [], place)
         self._refresh()
 
     def advance(self, place: FeedOffset) -> None:
-        """A commit without data: a snapshot all the same, which is refused where another feed made one meanwhile; properties are not."""
+        """Commit a place without data. It is a snapshot, which is refused if another feed made one meanwhile; properties are not."""
         with self._table.transaction() as transaction:
             self._replace(transaction, (), None, (), place)
         self._refresh()
 
     def evolve(self, change: ColumnsChange, place: FeedOffset) -> None:
-        """Other columns, by Iceberg's own evolution; columns that are filled are written anew. One commit: half of it cannot be told
-        from all of it where names are swapped.
-        """
+        """Change the columns by Iceberg's own evolution; files of filled columns are rewritten. It is one commit: where names are
+        swapped, a half-done change could not be distinguished from a complete one."""
         if change.emptied:
             self._clear_and_change(change.schema, place)
             return
@@ -215,7 +214,7 @@ class IcebergLakeTable:
 
     @staticmethod
     def _rename_columns(transaction: Transaction, renamed: Mapping[str, str]) -> None:
-        """{new: old}. By names of their own, as two may take each other's."""
+        """Rename columns {new: old} through temporary names, as two may swap theirs."""
         known = schema_of(transaction.table_metadata.schema())
         renamed = {new: old for new, old in renamed.items() if known.get_field_index(old) >= 0}
         taken = [one for one in renamed if known.get_field_index(one) >= 0 and one not in renamed.values()]
@@ -249,7 +248,7 @@ class IcebergLakeTable:
             raise
 
     def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedOffset) -> None:
-        """Other columns and these rows in place of all there are."""
+        """Replace the columns and all rows."""
         files = list(self._table.scan().plan_files())
         with self._table.transaction() as transaction:
             self._take_columns(transaction, schema)
@@ -258,7 +257,7 @@ class IcebergLakeTable:
         self._refresh()
 
     def _take_columns(self, transaction: Transaction, schema: pa.Schema) -> None:
-        """These columns and no others: those of another type are other columns then."""
+        """Set exactly these columns; those of another type become other columns."""
         known = self.schema
         other = [
             one.name for one in known if schema.get_field_index(one.name) < 0 or schema.field(one.name).type != one.type
@@ -274,7 +273,7 @@ class IcebergLakeTable:
                     update.add_column((field.name,), _iceberg_type(field))
 
     def _clear_and_change(self, schema: pa.Schema, place: FeedOffset) -> None:
-        """No rows, and these columns: those of another type are other columns then."""
+        """Remove all rows and set these columns; those of another type become other columns."""
         files = list(self._table.scan().plan_files())
         with self._table.transaction() as transaction:
             self._take_columns(transaction, schema)
@@ -282,7 +281,7 @@ class IcebergLakeTable:
         self._refresh()
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Sets properties; '' takes one away."""
+        """Set properties; '' removes one."""
         with self._table.transaction() as transaction:
             transaction.set_properties({name: value for name, value in properties.items() if value})
             gone = [name for name, value in properties.items() if not value and name in self._table.properties]
@@ -291,7 +290,7 @@ class IcebergLakeTable:
         self._refresh()
 
     def scan(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.RecordBatchReader:
-        """Its rows."""
+        """Return its rows."""
         schema = self.schema
         if version is not None and version:
             snapshot = self._table.snapshot_by_id(version)
@@ -305,7 +304,7 @@ class IcebergLakeTable:
         return pa.RecordBatchReader.from_batches(schema, _cast(scan.to_arrow_batch_reader(), schema))
 
     def scan_since(self, columns: Sequence[str], column: str, since: datetime) -> pa.RecordBatchReader:
-        """Its rows whose time is `since` or later."""
+        """Return its rows whose time is `since` or later."""
         schema = pa.schema([self.schema.field(name) for name in columns])
         if self._table.current_snapshot() is None:
             return pa.RecordBatchReader.from_batches(schema, [])
@@ -315,7 +314,7 @@ class IcebergLakeTable:
         return pa.RecordBatchReader.from_batches(schema, _cast(scan.to_arrow_batch_reader(), schema))
 
     def facts(self) -> Mapping[str, int]:
-        """How many rows, files and bytes its newest version has, and how many commits there were."""
+        """Return the rows, files and bytes of its newest version, and the number of commits."""
         snapshot = self._table.current_snapshot()
         summary = snapshot.summary if snapshot is not None else None
         names = {"rows": "total-records", "bytes": "total-files-size", "files": "total-data-files"}
@@ -324,7 +323,7 @@ class IcebergLakeTable:
         return {**told, "commits": metadata.last_sequence_number}
 
     def size_at(self, moment: datetime) -> tuple[datetime, int] | None:
-        """As the snapshots say that there still are."""
+        """Return the size by the snapshots that still exist."""
         made = [
             (datetime.fromtimestamp(one.timestamp_ms / 1000, UTC), one.sequence_number or 0, int(one.summary.get("total-files-size") or 0))
             for one in self._table.snapshots()
@@ -336,11 +335,11 @@ class IcebergLakeTable:
         return time, size
 
     def rows_of(self, keys: pa.Table) -> pa.Table:
-        """The rows that have one of these keys."""
+        """Return the rows that have one of these keys."""
         return matching_rows(self._connection, self.scan(), keys, self.schema)
 
     def compact(self, target_bytes: int) -> Mapping[str, Any]:
-        """Files of less than half of the wanted size into larger ones, some at a time."""
+        """Merge files of less than half of the wanted size into larger ones, some at a time."""
         done = {"files_removed": 0, "files_added": 0}
         for group in list(self._small_groups(target_bytes)):
             metadata, io = self._table.metadata, self._table.io
@@ -362,7 +361,7 @@ class IcebergLakeTable:
         return done
 
     def _small_groups(self, target_bytes: int) -> Iterator[list[Any]]:
-        """Small files of one day each, as many as make a large one."""
+        """Yield groups of small files of one day each, as many as make a large one."""
         days: dict[str, list[Any]] = {}
         for one in self._table.scan().plan_files():
             if one.file.file_size_in_bytes < target_bytes // 2:
@@ -377,7 +376,7 @@ class IcebergLakeTable:
                 yield group
 
     def expire(self, keep_hours: int) -> Mapping[str, Any]:
-        """Takes older snapshots out of the table, and their files away: pyiceberg leaves them. A crash in between leaves strays."""
+        """Remove older snapshots from the table, and their files, which pyiceberg leaves. A crash in between leaves stray files."""
         now = datetime.now(UTC)
         snapshots = self._table.snapshots()
         named = files_named(self._table, snapshots)
@@ -393,13 +392,13 @@ class IcebergLakeTable:
         return {"snapshots_removed": len(snapshots) - len(there), "files_removed": count}
 
     def forget(self, column: str, before: datetime) -> None:
-        """Takes rows away whose time is before `before`."""
+        """Remove rows whose time is before `before`."""
         earlier: Any = LessThan
         self._table.delete(earlier(column, before.astimezone(UTC).isoformat()))
         self._refresh()
 
     def places(self) -> Iterable[tuple[int, FeedOffset]]:
-        """(snapshot, place) of the snapshots that there still are."""
+        """Yield (snapshot, place) of the snapshots that still exist."""
         for snapshot in sorted(self._table.snapshots(), key=lambda one: one.sequence_number or 0):
             text = snapshot.summary.get(_PLACE) if snapshot.summary is not None else None
             if text is not None:
@@ -410,17 +409,17 @@ class IcebergLakeTable:
 
 
 def schema_of(schema: Any) -> pa.Schema:
-    """Iceberg's columns as Arrow's."""
+    """Return Iceberg's columns as Arrow's."""
     return plain_schema(schema.as_arrow())
 
 
 def _in_tables(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Batches as tables of a file's size, with the columns in the schema's order."""
+    """Yield batches as tables of a file's size, with the columns in the schema's order."""
     return together_as((_table_of(batch).select(schema.names) for batch in batches), _ROWS_BYTES)
 
 
 def _numbers(schema: pa.Schema) -> NameMapping:
-    """Columns by their place: what Iceberg wants of a schema before it has numbers."""
+    """Return columns numbered by their order, which Iceberg needs before a schema has numbers."""
     field: Any = MappedField
     return NameMapping([field(field_id=number + 1, names=[one.name]) for number, one in enumerate(schema)])
 
@@ -439,7 +438,7 @@ def _between(name: str, low: Any, high: Any) -> BooleanExpression:
 
 
 def _has_span(kind: pa.DataType) -> bool:
-    """Whether files are told apart by the least and largest value of such a column."""
+    """Return whether the minimum and maximum of such a column distinguish files."""
     return not (pa.types.is_binary(kind) or pa.types.is_timestamp(kind))
 
 
@@ -454,7 +453,7 @@ def _cast(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.R
 
 
 class IcebergLake:
-    """Tables of Iceberg. Namespaces: SCHEMA for current tables, SCHEMA__changes for changes, binlog_relay for `_feed`."""
+    """Tables of Iceberg. The namespaces are SCHEMA for current tables, SCHEMA__changes for changes and binlog_relay for `_feed`."""
 
     def __init__(
         self, root: str, catalog: str | None, options: Mapping[str, str], connection: duckdb.DuckDBPyConnection
@@ -471,7 +470,7 @@ class IcebergLake:
                 )
             catalog = f"{self._root}/catalog.sqlite"
         if "AWS_ENDPOINT_URL" in options:
-            # What AWS's library adds to uploads since 2025 not every other S3 server takes.
+            # AWS's library has added checksums to uploads since 2025, which not every other S3 server accepts.
             os.environ.setdefault("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")
         uri = catalog if "://" in catalog else f"sqlite:///{catalog}"
         more = {_OPTIONS[name]: value for name, value in options.items() if name in _OPTIONS}
@@ -483,18 +482,18 @@ class IcebergLake:
         return namespace(kind, schema), table
 
     def address(self, kind: str, schema: str, table: str) -> str:
-        """Its name in the catalog."""
+        """Return its name in the catalog."""
         return ".".join(self._identifier(kind, schema, table))
 
     def open(self, kind: str, schema: str, table: str) -> IcebergLakeTable | None:
-        """A table that is there."""
+        """Open a table that exists."""
         try:
             return IcebergLakeTable(self._catalog.load_table(self._identifier(kind, schema, table)), self._connection)
         except NoSuchTableError:
             return None
 
     def create(self, new: NewTable) -> IcebergLakeTable:
-        """The table, empty."""
+        """Create an empty table."""
         identifier = self._identifier(new.kind, *new.name)
         with suppress(Exception):
             self._catalog.create_namespace_if_not_exists(identifier[0])
@@ -513,7 +512,7 @@ class IcebergLake:
             properties={
                 _PLACE: str(new.place.version),
                 "write.metadata.delete-after-commit.enabled": "true",
-                # Tried again, a commit would add its rows to those of another feed that was first.
+                # A retried commit would add its rows to those of another feed that was first.
                 "commit.retry.num-retries": "0",
                 **new.properties,
             },

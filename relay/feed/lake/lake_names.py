@@ -5,17 +5,18 @@ import re
 from typing import Final
 
 _MOST: Final = 255
-"""Of bytes, that file systems take."""
+"""The maximum number of bytes in a name that file systems accept."""
 _TAKEN: Final = re.compile(r"(.*__changes|binlog_relay)_*", re.DOTALL)
-"""What Iceberg's namespaces of other tables may be called."""
+"""The names that Iceberg's namespaces of other tables may have."""
 _ENCODED: Final = re.compile(r"@[0-9a-f]{4}")
-"""What names have that were told as folders are."""
+"""This sequence occurs in names that are encoded as folders are."""
 
 
 def namespace(kind: str, schema: str) -> str:
-    """Iceberg's: SCHEMA for current tables, SCHEMA__changes for changes. A schema that is called as one of others gets a _ more.
+    """Return Iceberg's namespace: SCHEMA for current tables, SCHEMA__changes for changes. A schema whose name collides with another's gets an
+    additional _.
 
-    pyiceberg takes ` shop` for `shop`, and has no part without a letter between dots: such names are told as folders are.
+    pyiceberg takes ` shop` for `shop`, and accepts no part without a letter between dots: such names are encoded as folders are.
     """
     if _ENCODED.search(schema) or any(not one or one != one.strip() for one in schema.split(".")):
         schema = folder_name(schema)
@@ -25,7 +26,7 @@ def namespace(kind: str, schema: str) -> str:
 
 
 def folder_name(name: str) -> str:
-    """A schema's or table's name as a folder: as MySQL calls its files, `a b` is a@0020b. URLs would decode %20 once too often."""
+    """Return a schema's or table's name as a folder, encoded as MySQL encodes its files: `a b` is a@0020b. URLs would decode %20 twice."""
     found = "".join(one if one.isascii() and (one.isalnum() or one in "_-$") else f"@{ord(one):04x}" for one in name)
-    # Of one that is too long the beginning, and what tells it from others that begin so.
+    # A name that is too long keeps its beginning, and a digest that distinguishes it from others that begin so.
     return found if len(found) <= _MOST else f"{found[: _MOST - 33]}@{hashlib.sha256(name.encode()).hexdigest()[:32]}"

@@ -21,14 +21,14 @@ _PLAIN: Final = {
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The same columns, texts and bytes with 32-bit offsets."""
+    """Return the same columns, texts and bytes with 32-bit offsets."""
     return pa.schema([pa.field(one.name, _PLAIN.get(one.type, one.type)) for one in schema])
 
 
 def matching_rows(
     connection: duckdb.DuckDBPyConnection, rows: pa.RecordBatchReader, keys: pa.Table, schema: pa.Schema
 ) -> pa.Table:
-    """Those of the rows that have one of the keys, in the schema's types."""
+    """Return those rows that have one of the keys, in the schema's types."""
     if keys.num_rows == 0:
         return schema.empty_table()
     found = []
@@ -45,7 +45,7 @@ def matching_rows(
 
 
 def is_in(connection: duckdb.DuckDBPyConnection, table: pa.Table, keys: pa.Table) -> Any:
-    """For each row of a table whether it has one of the keys, as booleans."""
+    """Return, for each row of a table, whether it has one of the keys, as booleans."""
     names = keys.column_names
     left = pa.table({f"k{n}": _naive(table.column(name)) for n, name in enumerate(names)})
     left = left.append_column("i", row_numbers(table.num_rows))
@@ -62,7 +62,7 @@ def is_in(connection: duckdb.DuckDBPyConnection, table: pa.Table, keys: pa.Table
 
 
 def last_of_equal_keys(connection: duckdb.DuckDBPyConnection, changes: pa.Table, key: Sequence[str]) -> pa.Table:
-    """Net changes without those of a key that equals another's: 0 and -0 are two keys for whoever compares texts, and one for a MERGE."""
+    """Return net changes with one row for keys that are equal: 0 and -0 are two keys when texts are compared, and one for a MERGE."""
     keys = pa.table({f"k{n}": _naive(changes.column(name)) for n, name in enumerate(key)})
     for name in (SEQUENCE, DELETED):
         keys = keys.append_column(name, changes.column(name))
@@ -78,7 +78,7 @@ def last_of_equal_keys(connection: duckdb.DuckDBPyConnection, changes: pa.Table,
 
 
 def together_as(tables: Iterable[pa.Table], most_bytes: int) -> Iterator[pa.Table]:
-    """Tables as fewer ones of about that size, none of them empty."""
+    """Join tables into fewer ones of about that size, none of them empty."""
     held: list[pa.Table] = []
     size = 0
     for one in tables:
@@ -97,13 +97,13 @@ def _naive(column: Any) -> Any:
 
 
 def changed_rows(batches: Iterable[pa.RecordBatch], change: ColumnsChange) -> Iterator[pa.RecordBatch]:
-    """All rows with the columns behind the change."""
+    """Yield all rows with the columns after the change."""
     rows = (evolved_batch(batch, change) for batch in batches)
     yield from numbered(rows, change.schema) if change.numbered else rows
 
 
 def evolved_batch(batch: pa.RecordBatch, change: ColumnsChange) -> pa.RecordBatch:
-    """One batch with the columns behind the change."""
+    """Return one batch with the columns after the change."""
     names = batch.schema.names
     arrays = []
     for one in change.schema:

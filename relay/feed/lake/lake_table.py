@@ -1,4 +1,4 @@
-"""What the feed wants of a table in a lake, whatever its format."""
+"""The interface of a table in a lake that the feed uses, whatever its format."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ SNAPSHOT: Final = "binlog-relay.snapshot"
 
 
 STRAY_HOURS: Final = 24
-"""A file that no version has is not taken away before: a commit may be on its way that names it."""
+"""A file that no version contains is kept for so many hours: a commit that names it may be under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """A table that is to be made, fed up to `place`. `name`: schema and table; `day_of`: its files are of one day of this column each."""
+    """A table to create, fed up to `place`. `name` is schema and table; each of its files belongs to one day of the column `day_of`."""
 
     kind: str
     name: tuple[str, str]
@@ -36,9 +36,9 @@ class NewTable:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsChange:
-    """What becomes of a table's columns: `schema` behind it, `renamed` {new: old}, `filled` {column: value of all rows there are}.
+    """A change of a table's columns: the new `schema`, `renamed` {new: old} and `filled` {column: value of all existing rows}.
 
-    `emptied`: no row is kept. `numbered`: the rows have no key any more, and get names of their own.
+    With `emptied` no row is kept. With `numbered` the rows have no key any more and get their own names.
     """
 
     schema: pa.Schema
@@ -49,15 +49,15 @@ class ColumnsChange:
 
 
 class CannotEvolve(RelayError):
-    """The lake's format has no way from a column's type to the other."""
+    """The error that the lake's format cannot change a column's type to the other."""
 
 
 class LakeTable(Protocol):
-    """One table. Every method that takes a place commits it with what it does, in one commit: all of it or nothing."""
+    """One table. Every method that takes a place commits it with its effect, in one commit: all of it or nothing."""
 
     @property
     def place(self) -> FeedOffset | None:
-        """Up to where it was fed; None: nobody fed it."""
+        """The place up to which it was fed; None if it was not fed."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -72,68 +72,68 @@ class LakeTable(Protocol):
         """Its newest version, for time travel."""
 
     def merge(self, changes: pa.Table, key: Sequence[str], place: FeedOffset) -> None:
-        """Net changes: rows by key with _deleted."""
+        """Merge net changes: rows by key with _deleted."""
 
     def merge_spooled(self, changes: SpooledNet, key: Sequence[str], place: FeedOffset) -> None:
-        """As `merge`, of more than fits into memory, in one commit all the same."""
+        """Merge net changes that do not fit into memory, still in one commit."""
 
     def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedOffset) -> None:
-        """More rows."""
+        """Append rows."""
 
     def replace(self, rows: pa.Table, place: FeedOffset) -> None:
-        """These rows in place of all there are."""
+        """Replace all rows by these."""
 
     def clear(self, place: FeedOffset) -> None:
-        """No row any more."""
+        """Remove all rows."""
 
     def evolve(self, change: ColumnsChange, place: FeedOffset) -> None:
-        """Other columns."""
+        """Change the columns."""
 
     def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedOffset) -> None:
-        """Other columns and these rows in place of all there are."""
+        """Replace the columns and all rows."""
 
     def advance(self, place: FeedOffset) -> None:
-        """A commit without data."""
+        """Commit a place without data."""
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Sets properties; '' takes one away. A commit of its own, without a place."""
+        """Set properties; '' removes one. This is a separate commit without a place."""
 
     def scan(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.RecordBatchReader:
-        """Its rows, of its newest version or an older one."""
+        """Return its rows, of its newest version or an older one."""
 
     def scan_since(self, columns: Sequence[str], column: str, since: datetime) -> pa.RecordBatchReader:
-        """Its rows whose time is `since` or later."""
+        """Return its rows whose time is `since` or later."""
 
     def facts(self) -> Mapping[str, int]:
-        """How many rows, files and bytes its newest version has, and how many commits there were."""
+        """Return the rows, files and bytes of its newest version, and the number of commits."""
 
     def size_at(self, moment: datetime) -> tuple[datetime, int] | None:
-        """When the version was made that was the newest at a moment, else the oldest there is, and its bytes. None: not known."""
+        """Return the time and the bytes of the version that was the newest at a moment, or else of the oldest. None means unknown."""
 
     def rows_of(self, keys: pa.Table) -> pa.Table:
-        """The rows that have one of these keys, with all columns."""
+        """Return the rows that have one of these keys, with all columns."""
 
     def compact(self, target_bytes: int) -> Mapping[str, Any]:
-        """Small files into larger ones."""
+        """Merge small files into larger ones."""
 
     def expire(self, keep_hours: int) -> Mapping[str, Any]:
-        """Takes away what only versions older than so many hours have, and files that no version ever had, once they are old."""
+        """Remove files that only versions older than so many hours contain, and old files that no version ever contained."""
 
     def forget(self, column: str, before: datetime) -> None:
-        """Takes rows away whose time is before `before`. A commit without a place."""
+        """Remove rows whose time is before `before`. This commit has no place."""
 
     def places(self) -> Iterable[tuple[int, FeedOffset]]:
-        """(version, place) of the versions that there still are, oldest first."""
+        """Yield (version, place) of the versions that still exist, oldest first."""
 
 
 class Lake(Protocol):
-    """Where tables are. `kind`: current, changes or state."""
+    """A container of tables. `kind` is current, changes or state."""
 
     def open(self, kind: str, schema: str, table: str) -> LakeTable | None:
-        """A table that is there."""
+        """Open a table that exists."""
 
     def create(self, new: NewTable) -> LakeTable:
-        """The table, empty."""
+        """Create an empty table."""
 
     def address(self, kind: str, schema: str, table: str) -> str:
-        """Where others find it: a path, a URL or a name."""
+        """Return where others find it: a path, a URL or a name."""

@@ -1,7 +1,7 @@
-"""Files of an Iceberg table that no snapshot names: of snapshots that were expired, and of commits that never came about.
+"""Files of an Iceberg table that no snapshot names: those of expired snapshots, and of commits that were never completed.
 
-A file is removed only if no snapshot that there is names it. One that a snapshot named which was expired just now was committed once, and goes
-at once. Of any other nobody knows whether a commit is on its way that will name it: it goes when it is old.
+A file is removed only if no existing snapshot names it. One that a snapshot named that has just expired was committed once, and is removed at once.
+For any other it is unknown whether a commit that will name it is under way: it is removed when it is old.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _KINDS: Final = (".parquet", ".avro", ".metadata.json")
 
 
 def files_named(table: Table, snapshots: Iterable[Snapshot]) -> set[str]:
-    """What the snapshots need: their lists of manifests, these, and the files of rows that are live in them."""
+    """Return the files that the snapshots need: their lists of manifests, the manifests, and the files of live rows in them."""
     found: set[str] = set()
     for snapshot in snapshots:
         found.add(snapshot.manifest_list)
@@ -33,7 +33,7 @@ def files_named(table: Table, snapshots: Iterable[Snapshot]) -> set[str]:
 
 
 def remove_files(table: Table, files: Iterable[str]) -> int:
-    """Removes them; how many were there."""
+    """Remove files and return how many existed."""
     count = 0
     for one in sorted(files):
         try:
@@ -45,7 +45,7 @@ def remove_files(table: Table, files: Iterable[str]) -> int:
 
 
 def stray_files(table: Table, older_than: datetime) -> list[str]:
-    """Files below the table that nothing names and that were written before `older_than`."""
+    """Return files below the table that nothing names and that were written before `older_than`."""
     metadata = table.metadata
     kept = files_named(table, table.snapshots())
     kept |= {table.metadata_location, *(one.metadata_file for one in metadata.metadata_log)}
@@ -68,6 +68,6 @@ def stray_files(table: Table, older_than: datetime) -> list[str]:
 
 
 def _path(place: str) -> str:
-    """The same place however it is written: bucket and key, or the path of a file."""
+    """Return the same place for all its spellings: bucket and key, or the path of a file."""
     parts = urlsplit(place)
     return f"{parts.netloc}{parts.path}" if parts.scheme else place

@@ -1,8 +1,8 @@
-"""Changes of a table without a key: which rows come, and which of the lake's rows go.
+"""Changes of a table without a key: the rows that are added, and those of the lake that are removed.
 
-A source without a key looks for a row by all its columns, and its binlog has all columns of each row before. So the table is a
-multiset: of rows that are equal any may go. Equal is what is stored, not what a collation takes for equal: images are what was stored. Each
-row of the lake has a name of its own, its `_sequence` and `_row`, by which it is found once it was chosen.
+A source without a key finds a row by all its columns, and its binlog has all columns in each before-image. So the table is a multiset: of equal rows
+any may be removed. Rows are equal if the stored values are, not if a collation considers them equal: images contain what was stored. Each row of the
+lake has its own name, `_sequence` and `_row`, by which it is found once it was chosen.
 """
 
 import json
@@ -19,11 +19,11 @@ from relay.feed.rows.minimal_row_images import left_out_value, without_zones
 from relay.feed.rows.net_changes import TableRows, cast_column, check_texts, identifier, literal, pointers, typed
 
 OWN_NAME: Final = (SEQUENCE, ROW)
-"""What finds a row of a table without a key in the lake."""
+"""These columns identify a row of a table without a key in the lake."""
 
 
 class RowsUnnamed(RelayError):
-    """Some row of the lake has no name: it came while the table had a key."""
+    """The error that some row of the lake has no name, because it was added while the table had a key."""
 
 
 _TABLES: Final = ("texts", "equal_images", "equal_rows", "equal_net", "equal_wanted")
@@ -38,9 +38,10 @@ def equal_row_changes(
     *,
     lenient: bool = False,
 ) -> pa.Table:
-    """The rows that come, and the names of those that go. `changes`: CHANGES, in order. `lenient`: rows that the lake has not are no error.
+    """Return the rows that are added, and the names of those that are removed. `changes` are CHANGES, in order. With `lenient`, rows that are missing
+    from the lake are no error.
 
-    Raises: FeedStop; RowsUnnamed, where a row that goes could not be found by its name.
+    Raises: FeedStop; RowsUnnamed if a row to remove could not be found by its name.
     """
     found = list(equal_rows_in_pieces(connection, [changes], rows, lake, lenient=lenient))
     return pa.concat_tables(found) if found else _schema(rows).empty_table()
@@ -54,7 +55,7 @@ def equal_rows_in_pieces(
     *,
     lenient: bool = False,
 ) -> Iterator[pa.Table]:
-    """As `equal_row_changes`, some at a time. The connection is in use until all of them were taken."""
+    """Yield what `equal_row_changes` returns, some at a time. The connection is in use until all of them were taken."""
     try:
         for piece in pieces:
             _add_images(connection, _whole_images(connection, piece, rows), rows)
@@ -80,7 +81,7 @@ def _schema(rows: TableRows) -> pa.Schema:
 
 
 def _whole_images(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows: TableRows) -> pa.Table:
-    """One row an image: 1 for rows after, -1 for rows before, with all columns."""
+    """Return one row for each image, with all columns: 1 for after-images, -1 for before-images."""
     columns = [one.name for one in rows.columns]
     stored = "[" + ", ".join(literal(one) for one in columns) + "]"
     connection.register("changes", changes)
@@ -108,7 +109,7 @@ def _whole_images(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows
 
 
 def _completed(changes: pa.Table, rows: TableRows) -> pa.Table:
-    """The same with whole images: what an image after has not, has not changed, or is the default of a new row."""
+    """Return the same with whole images: a column that is missing from an after-image is unchanged, or is the default in a new row."""
     names = [one.name for one in rows.columns]
     befores, afters = [], []
     for one in changes.to_pylist():
@@ -146,7 +147,7 @@ def _completed(changes: pa.Table, rows: TableRows) -> pa.Table:
 
 
 def _add_images(connection: duckdb.DuckDBPyConnection, images: pa.Table, rows: TableRows) -> None:
-    """Into table `equal_images`: each image with its values, typed."""
+    """Add each image with its values, typed, to the table `equal_images`."""
     plain = [one for one in rows.columns if one.kind != DOCUMENT]
     documents = [one for one in rows.columns if one.kind == DOCUMENT]
     j = f"json_extract(image, {pointers(documents)})" if documents else "NULL"
@@ -169,7 +170,7 @@ def _add_images(connection: duckdb.DuckDBPyConnection, images: pa.Table, rows: T
 
 
 def _net(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
-    """Tables `equal_rows` (each image, typed, with the number of its value) and `equal_net` (value, how many more or less there are)."""
+    """Create the tables `equal_rows` (each image, typed, with the number of its value) and `equal_net` (value, and how many more or fewer there are)."""
     same = ", ".join(_compared(one, f"c{n}") for n, one in enumerate(rows.columns))
     connection.execute(
         f"CREATE TEMP TABLE equal_rows AS SELECT *, dense_rank() OVER (ORDER BY {same}) AS value FROM equal_images"
@@ -181,7 +182,7 @@ def _net(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
 
 
 def _compared(one: LakeColumn, value: str) -> str:
-    """What of a value says whether it is the same: 0 and -0 are two, though they are equal."""
+    """Return the SQL that decides whether values are the same: 0 and -0 are two, though they are equal."""
     return f"CAST({value} AS VARCHAR)" if pa.types.is_floating(one.arrow) else value
 
 
@@ -192,7 +193,7 @@ def _found(
     *,
     lenient: bool,
 ) -> Iterator[pa.Table]:
-    """The names of rows of the lake that go: of each value as many as it has too many."""
+    """Yield the names of rows of the lake to remove: of each value as many as it has too many."""
     columns = ", ".join(f"c{n}" for n in range(len(rows.columns)))
     connection.execute(
         f"CREATE TEMP TABLE equal_wanted AS SELECT DISTINCT ON (value) value, CAST(-net AS BIGINT) AS missing, {columns} "
@@ -243,7 +244,7 @@ def _batches(reader: Iterable[pa.RecordBatch]) -> Iterable[pa.Table]:
 
 
 def _alive(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> Iterator[pa.Table]:
-    """The rows that come."""
+    """Yield the rows that are added."""
     values = ", ".join(f"c{n} AS {identifier(one.name)}" for n, one in enumerate(rows.columns))
     alive = connection.sql(
         f"SELECT {values}, row AS {ROW}, sequence AS {SEQUENCE}, false AS {DELETED} FROM (SELECT r.*, n.net, "
@@ -258,7 +259,7 @@ def _alive(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> Iterator[p
 
 
 def _named(names: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows that go, of which there is only the name."""
+    """Return rows to remove, of which only the name is set."""
     return pa.Table.from_arrays(
         [
             pa.array([True] * names.num_rows)
@@ -273,7 +274,7 @@ def _named(names: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def numbered(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterable[pa.RecordBatch]:
-    """Rows of a table that has no key any more, with names of their own: `_row` counts down from -1, those of changes are 0 and more."""
+    """Yield rows of a table that has lost its key, with their own names: `_row` counts down from -1; those of changes are 0 and more."""
     count = 0
     for batch in batches:
         numbers = pa.array(range(-count - 1, -count - 1 - batch.num_rows, -1), pa.int64())

@@ -1,4 +1,4 @@
-"""A place between two transactions of an archive as one number that sorts, and back."""
+"""A place between two transactions of an archive as one sortable number, and back."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ _GENERATIONS: Final = 1 << (63 - _NUMBER_BITS - _POSITION_BITS)
 
 @dataclass(frozen=True, slots=True, order=True)
 class FeedOffset:
-    """`generation` from 1 on, the file's number, and an offset. `version`: 8 bits generation, 21 file, 34 offset."""
+    """A place: `generation` (from 1 on), the file's number and an offset. `version` has 8 bits for the generation, 21 for the file and
+    34 for the offset."""
 
     generation: int
     number: int
@@ -23,7 +24,7 @@ class FeedOffset:
 
     @classmethod
     def at(cls, file: str, position: int) -> "FeedOffset":
-        """The place in a file as levels name it: `mysql-bin.000007`, `g0002/mysql-bin.000001`. Raises: FeedStop; Malformed."""
+        """Return the place in a file as levels name it: `mysql-bin.000007`, `g0002/mysql-bin.000001`. Raises: FeedStop; Malformed."""
         match = _GENERATION.fullmatch(file)
         generation, base = (int(match[1]), match[2]) if match is not None else (1, file)
         number = binlog_number(base)
@@ -38,13 +39,13 @@ class FeedOffset:
 
     @classmethod
     def of_text(cls, text: str) -> "FeedOffset":
-        """The place of FILE:POSITION. Raises: as `at`; ValueError."""
+        """Return the place of FILE:POSITION. Raises: ValueError; also the errors of `at`."""
         file, _, position = text.rpartition(":")
         return cls.at(file, int(position))
 
     @classmethod
     def of_version(cls, version: int) -> "FeedOffset":
-        """The place that has this `version`."""
+        """Return the place that has this `version`."""
         return cls(
             version >> (_NUMBER_BITS + _POSITION_BITS),
             version >> _POSITION_BITS & ((1 << _NUMBER_BITS) - 1),
@@ -53,5 +54,5 @@ class FeedOffset:
 
     @property
     def version(self) -> int:
-        """What a commit has of it; a later place has a larger one."""
+        """The number that a commit contains; a later place has a larger one."""
         return (self.generation << _NUMBER_BITS | self.number) << _POSITION_BITS | self.position

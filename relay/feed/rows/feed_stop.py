@@ -1,4 +1,4 @@
-"""Why a feed does not go on: a name, a place, what it means, what to do."""
+"""The reason why a feed stops: a name, a place, what it means, what to do."""
 
 from protocol.errors import ExitCode, RelayError
 
@@ -20,9 +20,9 @@ class FeedStop(RelayError):
 SNAPSHOT_ADVICE = (
     "Load the table anew from the source: `binlog-relay feed snapshot --table {table}`; or leave it out with `exclude`."
 )
-"""The way on that is always there: it sets the table's place behind the trouble."""
+"""This way on always exists: it sets the table's place after the trouble."""
 
 
 def table_stop(name: str, place: str, table: str, text: str) -> FeedStop:
-    """A stop that a snapshot of one table ends."""
+    """Return a stop that a snapshot of one table ends."""
     return FeedStop(name, place, text, SNAPSHOT_ADVICE.format(table=table), table)

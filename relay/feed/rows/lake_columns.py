@@ -1,4 +1,4 @@
-"""How a column of the source is kept in a lake: its Arrow type, and how it is read out of an image's JSON."""
+"""The form in which a lake keeps a column of the source: its Arrow type, and how it is read from an image's JSON."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ SEQUENCE: Final = "_sequence"
 DELETED: Final = "_deleted"
 NUMBER_COLUMN: Final = "_number"
 ROW: Final = "_row"
-"""Of a table without a key: with _sequence a name of the row's own."""
+"""In a table without a key, this column and _sequence form the row's own name."""
 _OWN: Final = frozenset((SEQUENCE, DELETED, NUMBER_COLUMN))
 _TYPE: Final = re.compile(r"\s*([a-z][a-z0-9]*)\s*(?:\(([^)]*)\))?(.*)", re.IGNORECASE | re.DOTALL)
 _INTEGERS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "integer": 32, "bigint": 64}
@@ -26,14 +26,14 @@ _SHAPES: Final = frozenset(
      "geomcollection", "vector")
 )  # fmt: skip
 MOST_DIGITS: Final = 38
-"""Of a decimal that Delta, Iceberg and DuckDB have; DECIMAL(39..65) is kept as text."""
+"""The most digits of a decimal in Delta, Iceberg and DuckDB; DECIMAL(39..65) is kept as text."""
 
 NUMBER, TEXT, LABEL, BYTES, TIME, DOCUMENT = "number", "text", "label", "bytes", "time", "document"
 
 
 @dataclass(frozen=True, slots=True)
 class LakeColumn:
-    """`kind`: how it is read. `sql_type`: DuckDB's."""
+    """One kept column. `kind` is how it is read, `sql_type` is DuckDB's type."""
 
     name: str
     arrow: pa.DataType
@@ -43,13 +43,13 @@ class LakeColumn:
 
     @property
     def pointer(self) -> str:
-        """Where its value stands in an image, as a JSON pointer."""
+        """The JSON pointer to its value in an image."""
         escaped = self.name.replace("~", "~0").replace("/", "~1")
         return f"/{escaped}/base64" if self.kind == BYTES else f"/{escaped}"
 
 
 def parsed_type(column: Column) -> tuple[str, str, bool]:
-    """(first word, what is in parentheses, whether it is unsigned) of a column's type."""
+    """Return (first word, text in parentheses, whether it is unsigned) of a column's type."""
     match = _TYPE.match(column.type)
     if match is None:
         return column.type.lower(), "", False
@@ -58,7 +58,7 @@ def parsed_type(column: Column) -> tuple[str, str, bool]:
 
 
 def lake_column(column: Column) -> LakeColumn | None:
-    """How the column is kept; None: not, as its type is not known here, or its texts are not."""
+    """Return how the column is kept; None if it is not, because its type or its character set is not known here."""
     base, inside, unsigned = parsed_type(column)
     made: tuple[pa.DataType, str, str] | None = None
     if base in _INTEGERS:
@@ -107,9 +107,9 @@ def lake_column(column: Column) -> LakeColumn | None:
 
 
 def lake_columns(table: Table, place: str) -> list[LakeColumn]:
-    """The kept columns of a table: all but VIRTUAL ones, which the source computes when it is asked.
+    """Return the kept columns of a table: all but VIRTUAL ones, which the source computes when it is asked.
 
-    Raises: FeedStop where one cannot be kept.
+    Raises: FeedStop if one cannot be kept.
     """
     name = f"{table.schema}.{table.name}"
     texts = {one.name: one.column_type for one in described(table)}
@@ -135,13 +135,13 @@ def lake_columns(table: Table, place: str) -> list[LakeColumn]:
 
 
 def lake_schema(columns: list[LakeColumn], *, has_key: bool) -> pa.Schema:
-    """What a table of these columns is in a lake."""
+    """Return the schema of a table of these columns in a lake."""
     own = [pa.field(SEQUENCE, pa.int64()), *([] if has_key else [pa.field(ROW, pa.int64())])]
     return pa.schema([*(pa.field(one.name, one.arrow) for one in columns), *own])
 
 
 def lake_key(table: Table) -> tuple[str, ...]:
-    """The columns that find a row: the primary key, else a unique one that is never NULL; nothing where there is none."""
+    """Return the columns that identify a row: the primary key, else a unique one that is never NULL; empty if there is none."""
     if table.primary_key:
         return table.primary_key
     never_null = {column.name for column in table.columns if not column.nullable and column.stored}

@@ -1,4 +1,4 @@
-"""Changes whose images have not all columns (MINIMAL, NOBLOB), made whole with what the lake has of the rows before."""
+"""Changes with partial images (MINIMAL, NOBLOB), completed with the rows that the lake has."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -19,12 +19,12 @@ _FUNCTIONS: Final = (
     "current_timestamp", "now(", "localtime", "uuid", "curdate", "curtime", "nextval", "next value", "current_user", "current_role"
 )  # fmt: skip
 RowKey = tuple[str, ...]
-"""The key's values as JSON texts, in the key's order."""
+"""This type contains the key's values as JSON texts, in the key's order."""
 
 
 @dataclass(slots=True)
 class _Fate:
-    """What becomes of a key: the row that the lake has of `base` (None: none of it is wanted) with `values` set, or it is gone."""
+    """The outcome for a key: the row that the lake has of `base` (None: none of it is used) with `values` set, or it is deleted."""
 
     base: RowKey | None
     values: dict[str, Any] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class _Fate:
 
 
 CurrentRows = Callable[[pa.Table], pa.Table]
-"""Keys (typed columns of the key) -> the rows that the lake has of them, with all columns."""
+"""This function maps keys (typed columns) to the rows that the lake has of them, with all columns."""
 
 
 def completed_changes(
@@ -45,10 +45,10 @@ def completed_changes(
     *,
     unknown: list[RowKey] | None = None,
 ) -> pa.Table:
-    """As `net_changes`. `unknown`: rows that the lake has not are left to a snapshot that runs; those that got another key, which it
-    may have passed, are added there.
+    """Return what `net_changes` returns. With `unknown`, rows that are missing from the lake are left to a running snapshot, and rows that got
+    another key, which it may have passed, are added to the list.
 
-    Raises: FeedStop, where a row is not in the lake, or nobody knows a default.
+    Raises: FeedStop if a row is missing from the lake, or a default is unknown.
     """
     fates = _fates(changes, rows)
     live = [(key, fate) for key, fate in fates.items() if not fate.gone]
@@ -94,10 +94,10 @@ def _fates(changes: pa.Table, rows: TableRows) -> dict[RowKey, _Fate]:
             known = fates.get(old)
             fate = _Fate(known.base, known.values, sequence) if known is not None and not known.gone else _Fate(old)
             fate.sequence = sequence
-            # What a before-image has is as good as what the lake has.
+            # The values of a before-image are as good as those of the lake.
             fate.values = {**before, **fate.values, **after}
             if stored.issubset(fate.values):
-                fate.base = None  # nothing of the lake is wanted
+                fate.base = None  # Nothing of the lake is used
             if new != old:
                 fate.moved = True
                 fates[old] = _Fate(None, {}, sequence, gone=True)
@@ -118,12 +118,12 @@ def _key(image: Mapping[str, Any], rows: TableRows) -> RowKey:
 
 
 def _as_key(value: Any, column: LakeColumn) -> Any:
-    """A FLOAT or DOUBLE as the lake has it, however it is written: 0 and -0 are one key."""
+    """Return a FLOAT or DOUBLE as the lake has it, however it is written: 0 and -0 are one key."""
     return pa.scalar(float(value), column.arrow).as_py() + 0.0 if pa.types.is_floating(column.arrow) else value
 
 
 def left_out_value(column: LakeColumn, rows: TableRows) -> Any:
-    """The value of a column that an INSERT or REPLACE left out, as JSON has it."""
+    """Return the value of a column that an INSERT or REPLACE left out, as JSON has it."""
     found = default_value(column)
     if found is UNKNOWN:
         raise table_stop(
@@ -136,9 +136,8 @@ def left_out_value(column: LakeColumn, rows: TableRows) -> Any:
 
 
 def default_value(column: LakeColumn) -> Any:
-    """A column's default, its type's where it has none, as JSON has a value; UNKNOWN where it is no constant, or nobody knows what the
-    server stores for it.
-    """
+    """Return a column's default, or its type's if it has none, as JSON has a value; UNKNOWN if it is no constant, or what the server stores for it is
+    not known."""
     source = column.source
     if source.generated or "auto_increment" in source.extra.lower():
         return UNKNOWN
@@ -154,7 +153,7 @@ def default_value(column: LakeColumn) -> Any:
 
 
 def _typed_keys(connection: duckdb.DuckDBPyConnection, keys: list[RowKey], rows: TableRows) -> pa.Table:
-    """Keys in the lake's types, in order, with their number in `n`."""
+    """Return keys in the lake's types, in order, with their number in `n`."""
     listed = pa.table(
         {
             "n": row_numbers(len(keys)),
@@ -189,7 +188,7 @@ def _gone(connection: duckdb.DuckDBPyConnection, gone: list[tuple[RowKey, _Fate]
 def _whole(
     connection: duckdb.DuckDBPyConnection, live: list[tuple[RowKey, _Fate]], rows: TableRows, current: CurrentRows
 ) -> pa.Table:
-    """The live rows with all columns, and their numbers; those whose base the lake has not are missing."""
+    """Return the live rows with all columns, and their numbers; rows whose base is missing from the lake are left out."""
     based = [(number, fate.base) for number, (_key, fate) in enumerate(live) if fate.base is not None]
     keys = _typed_keys(connection, [base for _number, base in based], rows)
     lake = current(keys.drop_columns([NUMBER_COLUMN]))
@@ -232,7 +231,7 @@ def _whole(
 
 
 def without_zones(table: pa.Table) -> pa.Table:
-    """The same with times as DuckDB compares them without its time zones: those of UTC, naive."""
+    """Return the same with times as DuckDB compares them without its time zones: naive, in UTC."""
     for number, one in enumerate(table.schema):
         if pa.types.is_timestamp(one.type) and one.type.tz is not None:
             naive = pa.timestamp("us")

@@ -1,4 +1,4 @@
-"""What a stretch of one table's changes comes to: for each key its last row, or that it is gone."""
+"""The net effect of a stretch of one table's changes: for each key its last row, or that it was deleted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ CHANGES: Final = pa.schema(
 )
 _NO_TEXT: Final = '{"base64":'
 _BEHIND_COMMA: Final = "[0-9](\\.?[0-9]){17,}"
-"""Numbers in JSON documents that may have more digits than a double."""
+"""This pattern finds numbers in JSON documents that may have more digits than a double."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """How the rows of one table are kept. `name`: SCHEMA.TABLE, `place`: of what is applied, both for messages."""
+    """The form in which the rows of one table are kept. `name` (SCHEMA.TABLE) and `place` (of what is applied) are for messages."""
 
     name: str
     columns: Sequence[LakeColumn]
@@ -43,30 +43,30 @@ class TableRows:
 
 
 class ImagesNotWhole(RelayError):
-    """Some image has not all columns: MINIMAL, NOBLOB."""
+    """The error that some image has not all columns: MINIMAL, NOBLOB."""
 
 
 def identifier(name: str) -> str:
-    """A name as SQL has it."""
+    """Return a name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A text as SQL has it."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def pointers(columns: Sequence[LakeColumn]) -> str:
-    """The list of places that json_extract takes."""
+    """Return the list of pointers that json_extract takes."""
     return "[" + ", ".join(literal(one.pointer) for one in columns) + "]"
 
 
 def typed(column: LakeColumn, text: str, document: str) -> str:
-    """The SQL of a column's value; `text`: of its text, `document`: of its JSON."""
+    """Return the SQL of a column's value; `text` is the SQL of its text, `document` that of its JSON."""
     if column.kind == BYTES:
         return f"from_base64({text})"
     if column.kind == DOCUMENT:
-        # In an object with other keys beside it, the key is the client's.
+        # In an object with other keys beside it, the key belongs to the client's document.
         inner = f"json_extract({document}, '/$json')"
         return f"CAST(CASE WHEN json_keys({document}) = ['$json'] THEN {inner} ELSE {document} END AS VARCHAR)"
     if column.kind in (TEXT, LABEL):
@@ -79,7 +79,7 @@ def typed(column: LakeColumn, text: str, document: str) -> str:
 
 
 def net_changes(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows: TableRows) -> pa.Table:
-    """One row for each changed key: its columns, _sequence, and whether it is deleted. `changes`: CHANGES, in order.
+    """Return one row for each changed key: its columns, _sequence, and whether it is deleted. `changes` are CHANGES, in order.
 
     Raises: ImagesNotWhole; FeedStop for a value that the lake's type cannot hold.
     """
@@ -151,7 +151,7 @@ def _net(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> pa.Table:
 
 
 def touched_keys(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows: TableRows) -> pa.Table:
-    """The keys that changes have before or after, in the lake's types. `changes`: with before and after."""
+    """Return the keys that changes have before or after, in the lake's types. `changes` have before and after."""
     key = rows.key_columns
     connection.register("changes", changes)
     try:
@@ -170,7 +170,7 @@ def touched_keys(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows:
 
 
 def together(alive: pa.Table, gone: pa.Table, rows: TableRows) -> pa.Table:
-    """Live rows and gone keys in one table of the lake's types."""
+    """Return live rows and deleted keys in one table of the lake's types."""
     schema = pa.schema(
         [*(pa.field(one.name, one.arrow) for one in rows.columns), (SEQUENCE, pa.int64()), (DELETED, pa.bool_())]
     )
@@ -188,12 +188,12 @@ def together(alive: pa.Table, gone: pa.Table, rows: TableRows) -> pa.Table:
 
 
 def cast_column(column: Any, wanted: pa.DataType) -> Any:
-    """A column in the lake's type; times without a zone are UTC's."""
+    """Return a column in the lake's type; times without a zone are UTC."""
     return column if column.type == wanted else column.cast(wanted)
 
 
 def check_texts(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
-    """Raises: FeedStop, where a value of the table `texts` (image, v, j) is none that the lake's type can hold."""
+    """Raise FeedStop if the lake's type cannot hold a value of the table `texts` (image, v, j)."""
     plain = [one for one in rows.columns if one.kind != DOCUMENT]
     wanted = {TIME: "value_has_no_type", TEXT: "text_not_in_charset"}
     for number, one in enumerate(plain):

@@ -1,4 +1,4 @@
-"""The numbers of rows, made without an object of Python for each."""
+"""Row numbers, made without a Python object for each."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ import pyarrow.compute as pc
 
 
 def row_numbers(count: int) -> Any:
-    """0 to count - 1, as int64."""
+    """Return 0 to count - 1, as int64."""
     return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count), start=pa.scalar(-1, pa.int64()))

@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 from relay.feed.rows.feed_place import FeedOffset
 
 AT: Final = "place"
-"""Column of rows: the place of their transaction, as FeedOffset.version."""
+"""This column contains the place of a row's transaction, as FeedOffset.version."""
 
 
 def with_places(rows: pa.Table) -> pa.Table:
-    """The rows with the places of their transactions, in the column AT."""
+    """Return the rows with the places of their transactions, in the column AT."""
     files = pc.unique(rows.column("file")).to_pylist()
     base = pa.array([FeedOffset.at(file, 0).version for file in files], pa.int64())
     index = pc.index_in(rows.column("file"), pa.array(files, pa.string()))
@@ -22,7 +22,7 @@ def with_places(rows: pa.Table) -> pa.Table:
 
 
 def rows_within(rows: pa.Table, low: int | None, high: int | None, without: Collection[int]) -> pa.Table:
-    """Rows of transactions that begin in [low, high), but for some."""
+    """Return rows of transactions that begin in [low, high), except some."""
     if low is not None:
         rows = rows.filter(pc.greater_equal(rows.column(AT), low))
     if high is not None:

@@ -1,4 +1,4 @@
-"""What a server stores for a default that a definition writes, `12:00` is 12:00:00 in a TIME column, `b,a` is a,b in a SET; and for none."""
+"""The values that a server stores for written defaults, `12:00` is 12:00:00 in a TIME column, `b,a` is a,b in a SET; and for none."""
 
 import re
 from decimal import Decimal, InvalidOperation
@@ -27,7 +27,7 @@ _NO_TEXT: Final = re.compile(
 
 
 def stored_default(column: LakeColumn, text: str, *, quoted: bool) -> Any:
-    """What stands in a row as JSON has it; UNKNOWN where that is not certain. `quoted`: it stood in quotation marks."""
+    """Return the stored value as JSON has it; UNKNOWN if that is uncertain. `quoted` says that the text was in quotation marks."""
     base, inside, _unsigned = parsed_type(column.source)
     if column.kind in (BYTES, DOCUMENT):
         return UNKNOWN
@@ -53,8 +53,8 @@ def stored_default(column: LakeColumn, text: str, *, quoted: bool) -> Any:
 
 
 def implicit_value(column: LakeColumn) -> Any:
-    """What stands in a column that is NOT NULL and has no default, where a statement gave none: without strict mode, with IGNORE, in rows
-    that an ALTER TABLE … ADD met. As JSON has it; UNKNOWN where that is not certain, and of times that begin with 0000-00-00.
+    """Return the value of a column that is NOT NULL and has no default if a statement gave none: without strict mode, with IGNORE, or in rows that
+    existed at an ALTER TABLE … ADD. It is as JSON has it; UNKNOWN if uncertain, and for times that begin with 0000-00-00.
 
     Source: MySQL 9.7 Reference Manual, Data Type Default Values; seen on 5.6, 9.7, MariaDB 10.11, 11.8.
     """
@@ -84,7 +84,7 @@ def _number(column: LakeColumn, text: str, base: str, inside: str) -> Any:
             return int(text) if re.fullmatch(r"[1-9]\d{3}", text) else UNKNOWN
         if pa.types.is_floating(column.arrow):
             scale = inside.partition(",")[2]
-            # Servers show of a FLOAT no more than six digits: one with so many may have been cut when it was recorded.
+            # Servers show at most six digits of a FLOAT: one with so many may have been cut when it was recorded.
             is_cut = pa.types.is_float32(column.arrow) and _digits(text) >= _SHOWN_DIGITS
             return UNKNOWN if is_cut or (scale and _places(text) > int(scale)) else float(text)
         if base in _DECIMALS:
@@ -95,13 +95,13 @@ def _number(column: LakeColumn, text: str, base: str, inside: str) -> Any:
 
 
 def _decimal(text: str, scale: int) -> Any:
-    """With all its digits behind the point, as images have it: keys are compared as they stand there."""
+    """Return a decimal with all its digits after the point, as images have it: keys are compared in this form."""
     stored = f"{Decimal(text):.{scale}f}"
     return UNKNOWN if _places(text) > scale else stored if re.search("[1-9]", stored) else stored.removeprefix("-")
 
 
 def _digits(text: str) -> int:
-    """How many there are from the first that is not 0 on, but for an exponent's."""
+    """Return the number of digits from the first that is not 0 on, without an exponent's."""
     return len(re.sub("[^0-9]", "", text.lower().partition("e")[0]).lstrip("0"))
 
 
@@ -111,7 +111,7 @@ def _places(text: str) -> int:
 
 
 def _label(texts: tuple[str, ...] | list[str], text: str, base: str) -> Any:
-    """The texts as the type has them, in its order: a collation takes `a` for `A`."""
+    """Return the texts as the type has them, in its order: a collation takes `a` for `A`."""
     if base == "enum":
         return text if text in texts else UNKNOWN
     chosen = set(text.split(",")) if text else set()
@@ -121,7 +121,7 @@ def _label(texts: tuple[str, ...] | list[str], text: str, base: str) -> Any:
 def _moment(text: str, base: str, inside: str) -> Any:
     if base == "date":
         return text if _DATE.fullmatch(text) else UNKNOWN
-    # A TIMESTAMP's is of the time zone of whoever ran the statement.
+    # A TIMESTAMP is in the time zone of the session that ran the statement.
     match = _DATETIME.fullmatch(text) if base == "datetime" else None
     digits = int(inside or 0)
     if match is None or len(match[1] or "") > digits:

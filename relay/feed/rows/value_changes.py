@@ -1,6 +1,6 @@
-"""Net changes of rows whose values stand in columns of their own: no image is put together, or taken apart again.
+"""Net changes of rows whose values are in their own columns: no image is assembled or parsed.
 
-What is not plain is left to `net_changes`, which knows all there is: images in part, values that are not as their column says.
+Rows that are not plain are left to `net_changes`, which handles everything: partial images, values that are not as their column says.
 """
 
 import json
@@ -30,7 +30,7 @@ from relay.feed.rows.net_changes import TableRows, identifier, together, typed
 SHAPE: Final = "shape"
 _WRONG: Final = NUMBER_COLUMN
 _FORMS: Final = {
-    NUMBER: (FORM_NUMBER, FORM_TEXT),  # a DECIMAL is a text
+    NUMBER: (FORM_NUMBER, FORM_TEXT),  # A DECIMAL is a text
     TEXT: (FORM_TEXT,),
     LABEL: (FORM_TEXT,),
     TIME: (FORM_TEXT,),
@@ -38,11 +38,11 @@ _FORMS: Final = {
     DOCUMENT: (),
 }
 Positions = Mapping[str, int]
-"""Name of a column -> its number in the table."""
+"""This type maps the name of a column to its number in the table."""
 
 
 def value_changes(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows: TableRows) -> pa.Table | None:
-    """As `net_changes`, of changes in order with columns `shape`, `whole`, `odd`, `b0`, `a0` …; None: those are not plain."""
+    """Return what `net_changes` returns for changes in order with columns `shape`, `whole`, `odd`, `b0`, `a0` …; None if they are not plain."""
     if not changes.num_rows:
         return None
     positions = _positions(changes, rows.columns)
@@ -77,7 +77,7 @@ def value_changes(connection: duckdb.DuckDBPyConnection, changes: pa.Table, rows
 
 
 def _positions(changes: pa.Table, columns: Sequence[LakeColumn]) -> Positions | None:
-    """Where the kept columns stand; None: not all changes have the same, or not as they should be."""
+    """Return the positions of the kept columns; None if not all changes have the same, or they are unexpected."""
     shapes = {
         None if number is None else chunk.dictionary[number].as_py()
         for chunk in changes.column(SHAPE).chunks
@@ -104,7 +104,7 @@ def _net(
     after = ", ".join(f"a{at} AS k{n}" for n, at in enumerate(key))
     before = ", ".join(f"b{at} AS k{n}" for n, at in enumerate(key))
     moved = " OR ".join(f"a{at} IS DISTINCT FROM b{at}" for at in key)
-    # A row's image after counts at 2 i + 1, what it was before at 2 i: the last of a key counts.
+    # A row's after-image counts at 2 i + 1, its before-image at 2 i: the last of a key counts.
     spots = f"SELECT {after}, 2 * i + 1 AS spot FROM plain WHERE NOT is_delete"
     if not inserts_only:
         spots += (
@@ -140,7 +140,7 @@ def _net(
 
 
 def _typed(column: LakeColumn, text: str) -> str:
-    """The SQL of a column's value out of what stands for it."""
+    """Return the SQL of a column's value from the form in which it was read."""
     if column.kind == BYTES:
         return text
     if column.kind in (TEXT, LABEL):

@@ -1,4 +1,4 @@
-"""PyMySQL's connection with the login that all clients of ours have, and TLS as the section asks for it."""
+"""PyMySQL's connection with the login that all our clients share, and TLS as the section requests it."""
 
 import ssl
 import struct
@@ -22,23 +22,23 @@ BROKEN: Final = (
     *(Malformed, ValueError, LookupError, TypeError, AttributeError, AssertionError, struct.error),
     *(ArithmeticError, NameError, RuntimeError),
 )
-"""What PyMySQL ends in for bytes that cannot be. RuntimeError: it is asked for a file of this machine, which it does not give."""
+"""PyMySQL raises these errors for impossible bytes. RuntimeError is raised if the server asks for a file of this machine, which is refused."""
 _MOST_COLUMNS: Final = 8192
-"""A table has 4,096, and a question some more."""
+"""A table has at most 4,096 columns, and a query some more."""
 _PACKET_BYTES: Final = 64
-"""What a row takes in memory beside its bytes."""
+"""The memory that a row takes beside its bytes."""
 
 
 class BlockingLogin(pymysql.connections.Connection):  # type: ignore[misc]
-    """A connection to a server. Raises pymysql's errors, and UpstreamError for what they cannot say.
+    """A connection to a server. Raises pymysql's errors, and UpstreamError for what they cannot express.
 
-    The password is not among PyMySQL's own values: nothing but `ClientLogin` answers with it.
+    The password is not among PyMySQL's own values: only `ClientLogin` answers with it.
     """
 
     _sock: Any
 
     def __init__(self, *, where: str, tls: SourceTls, password: str, **options: Any) -> None:
-        """options: PyMySQL's. Connects and logs in."""
+        """Connect and log in. `options` are PyMySQL's."""
         self._where = where
         self._tls = tls
         self._context = make_context(tls)
@@ -49,11 +49,11 @@ class BlockingLogin(pymysql.connections.Connection):  # type: ignore[misc]
         super().__init__(ssl_disabled=True, **options)
 
     def asks(self, question: str, bound: AnswerBound) -> None:
-        """The next answer is one to this question. More of it than the bound has is an UpstreamError, and ends the connection."""
+        """Declare that the next answer belongs to this question. An answer beyond the bound is an UpstreamError, and ends the connection."""
         self._meter.asks(question, bound)
 
     def give_up(self) -> None:
-        """Ends the connection without a word, where nobody knows what would come next."""
+        """End the connection without a goodbye, where the next bytes are unpredictable."""
         self._force_close()
 
     def _read_packet(self, packet_type: type[MysqlPacket] = MysqlPacket) -> Any:
@@ -75,7 +75,7 @@ class BlockingLogin(pymysql.connections.Connection):  # type: ignore[misc]
         return bytes(super()._read_bytes(num_bytes))
 
     def _get_server_information(self) -> None:
-        # The limit for a server's answers counts from the login's end; a server that is silent is given up before.
+        # The limit for a server's answers counts from the login's end; a silent server is given up before.
         self._read_timeout, self._kept_timeout = self.connect_timeout, self._read_timeout
         try:
             super()._get_server_information()
@@ -83,7 +83,7 @@ class BlockingLogin(pymysql.connections.Connection):  # type: ignore[misc]
             raise other_protocol(self._where, None, f"{type(error).__name__}: {error}") from error
 
     def _request_authentication(self) -> None:
-        """All of the login: PyMySQL's own would answer whoever asks."""
+        """Run the whole login: PyMySQL's own would answer anyone who asks."""
         self.client_flag |= CLIENT.MULTI_RESULTS
         context = self._context
         if context is not None and not self.server_capabilities & CLIENT.SSL:
@@ -108,7 +108,7 @@ class BlockingLogin(pymysql.connections.Connection):  # type: ignore[misc]
         self.write_packet(head)
         self._current_timeout = self.connect_timeout
         self._sock.settimeout(self.connect_timeout)
-        # What the peer has sent ahead in clear is in the old reader, and read by nobody.
+        # What the peer has sent ahead in clear text is in the old reader, which is no longer read.
         try:
             self._sock = context.wrap_socket(self._sock, server_hostname=self.host)
         except OSError as error:

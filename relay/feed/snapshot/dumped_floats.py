@@ -12,10 +12,10 @@ _DUMPED_DIGITS = 6
 
 
 class DumpedFloats:
-    """Whether numbers of a table may have been cut by a dump: a server that has one with more digits was not made by one."""
+    """A check whether a dump may have cut numbers of a table: a server that has one with more digits was not made from one."""
 
     def __init__(self, rows: TableRows) -> None:
-        # FLOAT(7,3) is rounded by the server itself, before it is stored.
+        # The server itself rounds FLOAT(7,3) before it is stored.
         self._names = [
             one.name for one in rows.columns if pa.types.is_float32(one.arrow) and "," not in parsed_type(one.source)[1]
         ]
@@ -23,7 +23,7 @@ class DumpedFloats:
         self._long = False
 
     def look_at(self, rows: pa.Table) -> None:
-        """Some of the table's rows."""
+        """Examine some of the table's rows."""
         for name in self._names:
             column = rows.column(name)
             self._there = self._there or column.null_count < rows.num_rows
@@ -31,7 +31,7 @@ class DumpedFloats:
 
     @property
     def doubt(self) -> str:
-        """Why the table may not be the source's; "": it is."""
+        """Why the table may differ from the source's; empty if it does not."""
         if not self._there or self._long:
             return ""
         return (
@@ -41,6 +41,6 @@ class DumpedFloats:
 
 
 def _digits(column: Any) -> Any:
-    """How many digits each number has in its shortest form."""
+    """Return how many digits each number has in its shortest form."""
     texts = pc.replace_substring_regex(column.cast(pa.string()), r"[eE].*$|\.0$", "")
     return pc.utf8_length(pc.replace_substring_regex(texts, r"^[-0.]+|[.]", ""))

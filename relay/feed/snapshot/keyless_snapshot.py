@@ -1,8 +1,8 @@
 """A table without a key, loaded and compared as a whole: there is no range by which it could be read in parts.
 
-All its rows are read by one SELECT with shared locks, which waits for whoever has changed them: what is in the binlog up to the place before
-it is seen then. If the binlog has no change of the table from there up to a place behind the SELECT, the rows are those of that place;
-otherwise they are read again.
+All its rows are read by one SELECT with shared locks, which waits for the transactions that have changed them: it sees what is in the
+binlog up to the place before it. If the binlog has no change of the table from there up to a place after the SELECT, the rows are those
+of that place; otherwise they are read again.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 128 << 20
 
 
 class WholeTable:
-    """One table without a key, at the source and in the lake. `most_rows`: so many are locked at once, no more."""
+    """One table without a key, at the source and in the lake. At most `most_rows` are locked at once."""
 
     def __init__(self, engine: FeedEngine, source: SourceRows, key: TableName, most_rows: int) -> None:
         self._engine = engine
@@ -36,7 +36,7 @@ class WholeTable:
         self._most_rows = most_rows
 
     def load(self, say: Say) -> None:
-        """Into the lake. Raises: FeedStop."""
+        """Load the table into the lake. Raises: FeedStop."""
         engine = self._engine
         found, place = self._read(begins=True)
         table = engine.table(self._key)
@@ -49,7 +49,7 @@ class WholeTable:
         say(f"{table.name}: snapshot done, {found.num_rows} rows, at {engine.reading.told(place)}")
 
     def compare(self) -> tuple[int, list[Any], list[Any], str]:
-        """(rows that were compared, those that only the source has, those that only the lake has, the place). Raises: FeedStop."""
+        """Return (number of compared rows, rows that only the source has, rows that only the lake has, the place). Raises: FeedStop."""
         found, place = self._read(begins=False)
         current = self._engine.table(self._key).current
         names = found.column_names
@@ -65,7 +65,7 @@ class WholeTable:
         return found.num_rows, list(more.elements()), list(less.elements()), self._engine.reading.told(place)
 
     def _read(self, *, begins: bool) -> tuple[pa.Table, FeedOffset]:
-        """All rows, and the place that they are of. `begins`: the lake's table is emptied at that place."""
+        """Return all rows, and their place. With `begins`, the lake's table is emptied at that place."""
         engine = self._engine
         for _ in range(_TRIES):
             catch_up(engine)
@@ -88,7 +88,7 @@ class WholeTable:
         )
 
     def _chunks(self, rows: TableRows) -> list[pa.Table]:
-        """All rows, in portions. Raises: FeedStop, where there are too many."""
+        """Return all rows, in portions. Raises: FeedStop if there are too many."""
         found: list[pa.Table] = []
         with closing(self._source.all_rows(self._key, rows, self._most_rows + 1, locked=True)) as chunks:
             for chunk in chunks:
@@ -107,7 +107,7 @@ class WholeTable:
         return found
 
     def _changed(self, start: FeedOffset, end: FeedOffset) -> bool:
-        """Whether the table has changes in [start, end)."""
+        """Return whether the table has changes in [start, end)."""
         while start < end:
             batch = self._engine.read(start, end)
             part = batch.parts.get(self._key)

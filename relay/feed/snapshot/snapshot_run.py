@@ -1,4 +1,4 @@
-"""`feed snapshot`: which tables, from which server, and one after the other while all others are fed."""
+"""The command `feed snapshot`: which tables, from which server, one after the other while all others are fed."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
@@ -28,19 +28,19 @@ _PORT: Final = 3306
 
 
 class WantedSnapshots(Protocol):
-    """What is asked for."""
+    """The requested snapshots."""
 
     @property
     def tables(self) -> Sequence[str]:
-        """SCHEMA.TABLE each."""
+        """The tables, each as SCHEMA.TABLE."""
 
     @property
     def all_tables(self) -> bool:
-        """All that are fed."""
+        """True for all tables that are fed."""
 
     @property
     def server(self) -> str | None:
-        """HOST:PORT of one that has the data of `position`."""
+        """HOST:PORT of a server that has the data of `position`."""
 
     @property
     def position(self) -> str | None:
@@ -48,7 +48,7 @@ class WantedSnapshots(Protocol):
 
 
 def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshots, say: Callable[[str], None]) -> None:
-    """Loads the wanted tables; begun ones go on. Raises: FeedStop."""
+    """Load the wanted tables, and continue snapshots that were begun. Raises: FeedStop."""
     place = engine.reading.newest()
     keys = _keys(engine, wanted, place)
     if wanted.server is not None and wanted.position is not None:
@@ -62,14 +62,14 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
     with SourceRows(source) as rows:
         check_source(engine, rows)
         stopped = _stopped_at(engine)
-        # One that has begun cannot go on behind what stops the feed, or in other binlogs.
+        # A snapshot that was begun cannot continue after what stops the feed, or in other binlogs.
         begun = {key for key in snapshots_begun(engine) if stopped is None or not _is_behind(stopped, key, wanted)}
         place = engine.reading.newest()
         if place < engine.place and wanted.all_tables:  # the archive is another than the one that was fed
             engine.progress.fall_back(place, engine.reading.text(place))
         for key in keys:
             if key not in begun:
-                # Where the feed cannot pass a table, its changes have a gap.
+                # If the feed cannot pass a table, its changes have a gap.
                 skip = wanted.all_tables or (stopped is not None and _is_behind(stopped, key, wanted))
                 begin_snapshot(engine, key, place, skip_changes=skip)
         if wanted.all_tables:
@@ -78,7 +78,7 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
                     table.history.advance(place)
             if stopped is not None and stopped.name == "place_gone":
                 _give_up(engine, {*keys, *begun}, place)
-            # Behind all that: until each table is to be loaded anew, the feed must not go on in other binlogs.
+            # After all that: until each table is marked for reloading, the feed must not continue in other binlogs.
             engine.progress.forget_binlogs()
         _announce(engine, keys)
         for key in keys:
@@ -95,7 +95,8 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
 
 
 def _announce(engine: FeedEngine, keys: Sequence[TableName]) -> None:
-    """Stands where the tables are, and writes down that there are these: the archive may not name them any more when it is opened again."""
+    """Set the engine's place to where the tables are, and record that these exist: the archive may no longer name them when it is
+    opened again."""
     engine.stand()
     if not set(engine.progress.tables()).issuperset(keys):
         engine.progress.note(engine.place, engine.tables.values(), engine.reading.told(engine.place), engine.last_time)
@@ -103,7 +104,7 @@ def _announce(engine: FeedEngine, keys: Sequence[TableName]) -> None:
 
 
 def _is_behind(stopped: FeedStop, key: TableName, wanted: WantedSnapshots) -> bool:
-    """Whether a table that is wanted is to begin behind a stop."""
+    """Return whether a wanted table must begin after a stop."""
     return wanted.all_tables or stopped.table == ".".join(key)
 
 
@@ -113,7 +114,7 @@ def _has_key(engine: FeedEngine, key: TableName, place: FeedOffset) -> bool:
 
 
 def _stopped_at(engine: FeedEngine) -> FeedStop | None:
-    """What the feed cannot pass; None: it reaches the archive's end."""
+    """Return what the feed cannot pass; None if it reaches the archive's end."""
     try:
         catch_up(engine)
     except FeedStop as stop:
@@ -125,7 +126,8 @@ def _stopped_at(engine: FeedEngine) -> FeedStop | None:
 
 
 def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedOffset) -> None:
-    """What changed in other tables while the binlogs were lost is not known, nor, in this archive, what they are: they are stale."""
+    """Mark other tables as stale: what changed in them while the binlogs were lost is not known, nor, in this archive, their
+    definitions."""
     for key, table in sorted(engine.tables.items()):
         if table.current is None or key in loaded:
             continue

@@ -30,9 +30,9 @@ _FLOAT: Final = struct.Struct("f")
 _DECIMALS: Final = frozenset(("decimal", "numeric", "dec", "fixed"))
 _SHAPE_HEAD: Final = 4
 _IN_DOCUMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?[0-9][0-9.eE+-]{15,})')
-"""Texts of a JSON document, and its numbers that have more than 15 digits."""
+"""This pattern finds texts of a JSON document, and its numbers that have more than 15 digits."""
 _SHOWN_CHARACTERS: Final = 60
-"""Of a statement in an error."""
+"""The number of characters of a statement that an error shows."""
 _SHOWN_ERROR: Final = 200
 _NO_SOURCE: Final = "No server does. Check host and port of [feed.source], and what stands between it and the feed."
 _TRIES: Final = 20
@@ -41,7 +41,7 @@ _ROWS_AT_ONCE: Final = 50_000
 _BYTES_AT_ONCE: Final = 32 << 20
 _NUMBER_BYTES: Final = 8
 _FIRST_ROWS: Final = 1_000
-"""Of a table of which nobody knows yet how large its rows are."""
+"""So many rows are read of a table whose row size is not known yet."""
 _GAVE_WAY: Final = (ErrorCode.ER_LOCK_WAIT_TIMEOUT, ErrorCode.ER_LOCK_DEADLOCK)
 """Lock wait timeout, deadlock."""
 _NO_TABLE: Final = (ErrorCode.ER_BAD_DB_ERROR, ErrorCode.ER_NO_SUCH_TABLE)
@@ -49,12 +49,12 @@ _NO_TABLE: Final = (ErrorCode.ER_BAD_DB_ERROR, ErrorCode.ER_NO_SUCH_TABLE)
 
 
 def quoted(name: str) -> str:
-    """A name in backticks, for a statement that takes values."""
+    """Return a name in backticks, for a statement that takes values."""
     return "`" + name.replace("`", "``").replace("%", "%%") + "`"
 
 
 class SourceRows:
-    """A connection to the source that reads and never writes."""
+    """A read-only connection to the source."""
 
     def __init__(self, source: FeedSource) -> None:
         where = f"{source.host}:{source.port}"
@@ -86,7 +86,7 @@ class SourceRows:
             ) from None
         self._cursor = self._connection.cursor()
         self._fitting: dict[TableName, int] = {}
-        """Of each table, so many rows of the size of those that were read last are _BYTES_AT_ONCE."""
+        """For each table, so many rows of the size of those that were read last take _BYTES_AT_ONCE."""
         self._run("SET SESSION time_zone = '+00:00', sql_mode = ''")
         self._run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
 
@@ -97,13 +97,13 @@ class SourceRows:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
         with contextlib.suppress(pymysql.err.Error):
             self._connection.close()
 
     @contextlib.contextmanager
     def _asked(self, statement: str, bound: AnswerBound = ORDINARY) -> Iterator[None]:
-        """Around a question and what is made of its answer. Raises: FeedStop for whatever the source answers instead of that."""
+        """Wrap a question and the processing of its answer. Raises: FeedStop for anything else that the source answers."""
         self._connection.asks(repr(statement[:_SHOWN_CHARACTERS]), bound)
         try:
             yield
@@ -123,7 +123,7 @@ class SourceRows:
             return list(self._cursor.fetchall())
 
     def _read(self, statement: str, values: Sequence[Any], most_bytes: int | None = None) -> list[tuple[Any, ...]]:
-        """Rows, again where it was this statement that gave way to a writer. `most_bytes`: none behind the one that reaches it."""
+        """Return rows, and retry if this statement was chosen to yield to a writer. Reading ends with the row that reaches `most_bytes`."""
         for tries in range(_TRIES + 1):
             with self._asked(statement, ROWS):
                 try:
@@ -136,14 +136,14 @@ class SourceRows:
         return []
 
     def server_id(self) -> int:
-        """The server's."""
+        """Return the server's id."""
         statement = "SELECT @@server_id"
         rows = self._run(statement)
         with self._asked(statement):
             return int(rows[0][0])
 
     def has_table(self, key: TableName) -> bool:
-        """Whether there is such a table. Raises: FeedStop, where the account may not see it."""
+        """Return whether there is such a table. Raises: FeedStop if the account may not see it."""
         with self._asked("SELECT 1"):
             try:
                 self._cursor.execute(f"SELECT 1 FROM {quoted(key[0])}.{quoted(key[1])} LIMIT 0", ())
@@ -154,7 +154,7 @@ class SourceRows:
         return True
 
     def end(self) -> tuple[str, int]:
-        """File and offset of the newest binlog's end."""
+        """Return file and offset of the newest binlog's end."""
         for statement in ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS"):
             with self._asked(statement):
                 try:
@@ -171,10 +171,11 @@ class SourceRows:
     def chunk(
         self, key: TableName, rows: TableRows, after: Sequence[Any] | None, count: int, *, locked: bool = True
     ) -> tuple[pa.Table, list[Any] | None]:
-        """The next rows behind the key `after`, `count` or as many as take some _BYTES_AT_ONCE, and the last one's key (None: there
-        are no more).
+        """Return the next rows after the key `after`, `count` or as many as take some _BYTES_AT_ONCE, and the last one's key (None: there are no
+        more).
 
-        locked: with shared locks, which wait for whoever has changed them: what is in the binlog by now is seen then.
+        With `locked` they are read with shared locks, which wait for the transactions that have changed them: what is in the binlog by now is seen
+        then.
         """
         columns = ", ".join(_shown(one) for one in rows.columns)
         order = [_ordered(one) for one in rows.key_columns]
@@ -199,7 +200,7 @@ class SourceRows:
     def all_rows(
         self, key: TableName, rows: TableRows, most: int | None = None, *, locked: bool = False
     ) -> Generator[pa.Table, None, None]:
-        """The table, some rows at a time, as one SELECT gives them."""
+        """Yield the table, some rows at a time, as one SELECT returns them."""
         columns = ", ".join(_shown(one) for one in rows.columns)
         limit = f" LIMIT {most}" if most is not None else ""
         lock = " LOCK IN SHARE MODE" if locked else ""
@@ -210,7 +211,7 @@ class SourceRows:
                 yield lake_table_of(found, rows.columns)
 
     def rows_by_key(self, key: TableName, rows: TableRows, keys: Sequence[Sequence[Any]]) -> pa.Table:
-        """The rows that have one of these keys, with shared locks."""
+        """Return the rows that have one of these keys, with shared locks."""
         columns = ", ".join(_shown(one) for one in rows.columns)
         same = " AND ".join(f"{quoted(name)} = %s" for name in rows.key)
         found: list[Any] = []
@@ -228,7 +229,7 @@ class SourceRows:
 def _portions(
     cursor: pymysql.cursors.SSCursor, most_rows: int | None, most_bytes: int | None
 ) -> Iterator[list[tuple[Any, ...]]]:
-    """A statement's rows, so many at once, or up to the one with which they have so many bytes."""
+    """Yield a statement's rows in portions of at most so many rows or about so many bytes."""
     found: list[tuple[Any, ...]] = []
     size = 0
     for row in iter(cursor.fetchone, None):
@@ -242,7 +243,7 @@ def _portions(
 
 
 def _bytes_of(row: Sequence[Any]) -> int:
-    """About as many as it takes on the wire."""
+    """Return about how many bytes it takes on the wire."""
     return sum(len(one) if isinstance(one, str | bytes) else _NUMBER_BYTES for one in row)
 
 
@@ -260,7 +261,7 @@ def _refused(statement: str, error: pymysql.err.MySQLError) -> FeedStop:
 
 
 def _behind(order: Sequence[str], columns: Sequence[LakeColumn], after: Sequence[Any] | None) -> tuple[str, list[Any]]:
-    """WHERE of rows behind a key, in a form whose index every server uses: (a > x) OR (a = x AND b > y)."""
+    """Return the WHERE of rows after a key, in a form whose index every server uses: (a > x) OR (a = x AND b > y)."""
     if after is None:
         return "", []
     keys = [_compared(value, of) for value, of in zip(after, columns, strict=True)]
@@ -274,7 +275,7 @@ def _behind(order: Sequence[str], columns: Sequence[LakeColumn], after: Sequence
 
 
 def _kept_key(value: Any) -> Any:
-    """A key's value as JSON has it, for the table's properties."""
+    """Return a key's value as JSON has it, for the table's properties."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, Decimal):
@@ -289,10 +290,10 @@ def _as_value(kept: Any) -> Any:
 
 
 def _compared(kept: Any, of: LakeColumn) -> Any:
-    """A key's value as the server compares it without a loss.
+    """Return a key's value as the server compares it without loss.
 
-    A FLOAT has all the digits that it has for the server, which compares it as a DOUBLE: 1.2345678 is 1.2345677614212036. A DECIMAL is
-    a number: with a text older servers compare it as a DOUBLE, too, for which neighbours of more than 15 digits are equal.
+    A FLOAT has all the digits that it has for the server, which compares it as a DOUBLE: 1.2345678 is 1.2345677614212036. A DECIMAL is a number:
+    older servers compare it with a text as a DOUBLE, too, for which neighbours of more than 15 digits are equal.
     """
     value = _as_value(kept)
     if pa.types.is_float32(of.arrow):
@@ -303,13 +304,13 @@ def _compared(kept: Any, of: LakeColumn) -> Any:
 
 
 def _ordered(one: LakeColumn) -> str:
-    """A key's column as rows are ordered and compared by it: a SET is a DOUBLE otherwise, which has not all of 64 members."""
+    """Return a key's column as rows are ordered and compared by it: a SET would be a DOUBLE, which cannot represent all of 64 members."""
     name = quoted(one.name)
     return f"CAST({name} AS UNSIGNED)" if parsed_type(one.source)[0] == "set" else name
 
 
 def _shown_key(one: LakeColumn) -> str:
-    """A key's column in terms by which rows are in the same order as by the column itself: ENUM and SET have that of their numbers."""
+    """Return a key's column in terms that give the same order as the column itself: ENUM and SET are ordered by their numbers."""
     base = parsed_type(one.source)[0]
     if one.kind == TIME or base == "time":
         return f"CAST({quoted(one.name)} AS CHAR)"
@@ -319,7 +320,7 @@ def _shown_key(one: LakeColumn) -> str:
 
 
 def _shown(one: LakeColumn) -> str:
-    """A column so that SELECT gives all of its value."""
+    """Return a column so that SELECT returns all of its value."""
     name = quoted(one.name)
     base = one.source.type.split("(")[0].split(" ")[0].lower()
     if base in ("float", "bit"):
@@ -332,7 +333,7 @@ def _shown(one: LakeColumn) -> str:
 
 
 def lake_table_of(rows: Sequence[Sequence[Any]], columns: Sequence[LakeColumn]) -> pa.Table:
-    """What SELECT gave, in the lake's types, without _sequence."""
+    """Return the result of SELECT in the lake's types, without _sequence."""
     arrays = []
     for number, one in enumerate(columns):
         values = [_value(row[number], one) for row in rows]
@@ -392,7 +393,7 @@ def _document(value: Any, one: LakeColumn) -> str:
 
 
 def _check_numbers(document: str, one: LakeColumn) -> None:
-    """Raises: FeedStop where a number has more digits than a lake's documents keep."""
+    """Raise FeedStop if a number has more digits than a lake's documents keep."""
     for found in _IN_DOCUMENT.finditer(document):
         text = found[1]
         if text is None or (text.lstrip("-").isdigit() and -(1 << 63) <= int(text) < 1 << 64):
@@ -407,7 +408,7 @@ def _check_numbers(document: str, one: LakeColumn) -> None:
 
 
 def _short(number: float) -> float:
-    """The number with the fewest digits that read back as the same FLOAT."""
+    """Return the number with the fewest digits that reads back as the same FLOAT."""
     for digits in range(1, 10):
         text = f"{number:.{digits}g}"
         if struct.pack("<f", float(text)) == struct.pack("<f", number):
@@ -416,7 +417,7 @@ def _short(number: float) -> float:
 
 
 def normalised(connection: duckdb.DuckDBPyConnection, table: pa.Table, columns: Sequence[LakeColumn]) -> pa.Table:
-    """JSON documents as the feed writes them: without blanks, numbers as DuckDB prints them."""
+    """Return JSON documents as the feed writes them: without blanks, numbers as DuckDB prints them."""
     documents = [one.name for one in columns if one.kind == DOCUMENT]
     for name in documents:
         texts = pa.table({"i": row_numbers(table.num_rows), "d": table.column(name)})
@@ -430,11 +431,11 @@ def normalised(connection: duckdb.DuckDBPyConnection, table: pa.Table, columns: 
 
 
 def with_sequence(table: pa.Table, sequence: int) -> pa.Table:
-    """The rows with the sequence of the place that they are of."""
+    """Return the rows with the sequence of their place."""
     return table.append_column(SEQUENCE, pa.array([sequence] * table.num_rows, pa.int64()))
 
 
 def with_numbers(rows: pa.Table, count: int) -> pa.Table:
-    """The rows with names of their own, behind `count` others: from -1 down, as those of changes are 0 and more."""
+    """Return the rows with their own names, after `count` others: from -1 down, as those of changes are 0 and more."""
     numbers = pa.array(range(-count - 1, -count - 1 - rows.num_rows, -1), pa.int64())
     return rows.append_column(ROW, numbers)

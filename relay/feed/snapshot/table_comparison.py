@@ -1,4 +1,5 @@
-"""A table of the lake against the source, at one place after the other: counts and checksums by range of keys, and what differs."""
+"""A comparison of a table of the lake with the source, at one place after the other: counts and checksums by range of keys, and
+differences."""
 
 import zlib
 from collections.abc import Callable
@@ -24,7 +25,7 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class KeyRange:
-    """Rows up to the key `last` (None: the rest): how many, and their checksum, without those that changed meanwhile."""
+    """The rows up to the key `last` (None: the rest): how many, and their checksum, without those that changed meanwhile."""
 
     last: list[Any] | None
     rows: int
@@ -35,7 +36,7 @@ class KeyRange:
 
 @dataclass(slots=True)
 class Comparison:
-    """`different`: rows that both have with other values, `missing`: only the source has, `extra`: only the lake."""
+    """The result. `different` rows have other values, `missing` rows are only at the source, `extra` rows are only in the lake."""
 
     table: str
     ranges: list[KeyRange] = field(default_factory=list)
@@ -44,17 +45,17 @@ class Comparison:
     missing: int = 0
     extra: int = 0
     skipped: int = 0
-    """Rows that changed while they were compared."""
+    """The number of rows that changed while they were compared."""
     shown: list[str] = field(default_factory=list)
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """True if nothing differs."""
         return not (self.different or self.missing or self.extra)
 
 
 class TableComparison:
-    """Compares one table. The feed goes on meanwhile, by this engine."""
+    """A comparison of one table. The feed continues meanwhile, by this engine."""
 
     def __init__(self, engine: FeedEngine, source: SourceRows, key: TableName, chunk_rows: int) -> None:
         self._engine = engine
@@ -67,7 +68,7 @@ class TableComparison:
         self.outcome = Comparison(".".join(key))
 
     def run(self) -> Comparison:
-        """All ranges; a table without a key as a whole. Raises: FeedStop."""
+        """Compare all ranges; a table without a key is compared as a whole. Raises: FeedStop."""
         catch_up(self._engine)
         place = self._engine.place
         definition = self._engine.table(self._key).definition_at(place, place)
@@ -101,7 +102,7 @@ class TableComparison:
         keys = chunk.select(list(rows.key))
         self._seen.append(keys)
         if self._reached is not None:
-            self._note(self._reached, low, rows)  # what happened between two ranges
+            self._note(self._reached, low, rows)  # Changes between two ranges are noted
         for touched in self._note(low, high, rows):
             changed = is_in(engine.connection, chunk, touched)
             self.outcome.skipped += sum(changed.to_pylist())
@@ -112,7 +113,7 @@ class TableComparison:
         return last
 
     def _compare_with_none(self) -> None:
-        """The source has no such table: all rows of the lake are too many."""
+        """Report all rows of the lake as extra, as the source has no such table."""
         archive_reached(self._engine, self._source)
         catch_up(self._engine)
         current = self._engine.table(self._key).current
@@ -133,7 +134,7 @@ class TableComparison:
                 self._show(f"only the {where} has {row}")
 
     def _note(self, start: FeedOffset, end: FeedOffset, rows: TableRows) -> list[pa.Table]:
-        """The keys that changed in [start, end), which are noted. Raises: FeedStop where that cannot be read."""
+        """Return the keys that changed in [start, end), and note them. Raises: FeedStop if that cannot be read."""
         found = []
         while start < end:
             batch = self._engine.read(start, end, images=True)
@@ -171,7 +172,7 @@ class TableComparison:
                 self._show(f"{key} differs in {', '.join(columns)}")
 
     def _find_extra(self) -> None:
-        """Rows of the lake whose keys the source showed in no range, and that did not change meanwhile."""
+        """Report rows of the lake whose keys no range of the source had, and that did not change meanwhile."""
         current = self._engine.table(self._key).current
         if current is None or not self._seen:
             return
@@ -199,5 +200,5 @@ class TableComparison:
 
 
 def _checksum(rows: dict[tuple[Any, ...], dict[str, Any]]) -> str:
-    """A sum of the rows in any order."""
+    """Return a checksum of the rows that does not depend on their order."""
     return f"{sum(zlib.crc32(repr(list(row.values())).encode()) for row in rows.values()) & 0xFFFFFFFFFFFF:012x}"

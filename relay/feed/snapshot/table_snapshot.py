@@ -1,9 +1,9 @@
-"""A table as the source has it now, chunk by chunk, while the feed goes on.
+"""A snapshot of a table as the source has it now, chunk by chunk, while the feed continues.
 
-A chunk is read between two places of the archive. Up to `low` everything is in the lake. The chunk's rows are read with shared locks:
-a transaction stands in the binlog a moment before its rows can be seen, and holds its locks until then; so the chunk has all
-that is in the binlog at `low`, and some of what follows. The source's end behind it is `high`. The chunk goes into the lake, then
-the changes in [low, high) on top of it, which have absolute values: what the chunk has of them already becomes the same again.
+A chunk is read between two places of the archive. Up to `low` everything is in the lake. The chunk's rows are read with shared locks: a
+transaction is in the binlog a moment before its rows can be seen, and holds its locks until then; so the chunk contains all that is in
+the binlog at `low`, and some of what follows. The source's end after it is `high`. The chunk is written to the lake, then the changes
+in [low, high) on top of it, which have absolute values: rows that the chunk already had in that state do not change.
 """
 
 import json
@@ -28,15 +28,15 @@ from relay.feed.statements.definition_effect import recreated
 
 _MOST_ROWS: Final = 100_000
 _MOST_BYTES: Final = 64 << 20
-"""Of chunks that are committed at once."""
+"""The size of chunks that are committed at once."""
 _PATIENCE_S: Final = 120.0
 Say = Callable[[str], None]
 
 
 def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset, *, skip_changes: bool = False) -> None:
-    """Empties the table of the lake, at `place`, and notes that a snapshot of it has begun; also where the feed had stopped.
+    """Empty the table of the lake, at `place`, and note that a snapshot of it has begun; also if the feed had stopped.
 
-    skip_changes: its history goes on from there, too, with a gap.
+    With `skip_changes` its history continues from there, too, with a gap.
     """
     table = engine_of.table(key)
     definition = kept_definition(table, place, engine_of)
@@ -46,10 +46,10 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset, *, 
     if table.current is None:
         table.current = engine_of.lake.create(NewTable(CURRENT, key, change.schema, place, begun))
     else:
-        # Two commits: one that dies between them has rows that no chunk takes away.
+        # Two commits are made: one that dies between them leaves rows that no chunk removes.
         table.current.set_properties({SNAPSHOT: json.dumps({"from": told, "emptied": False})})
         table.current.evolve(change, place)
-        # What makes it stale from here on is not forgotten at the snapshot's end: a chunk may have been read before.
+        # What makes it stale from here on is kept at the snapshot's end: a chunk may have been read before.
         table.current.set_properties({**begun, STALE_FROM: "", STALE_REASON: ""})
     if skip_changes and table.history is not None:
         fed = table.history.place
@@ -61,7 +61,7 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset, *, 
 
 
 def kept_definition(table: SinkTable, place: FeedOffset, engine: FeedEngine) -> Table:
-    """The table at a place. Raises: FeedStop where nobody knows it."""
+    """Return the table's definition at a place. Raises: FeedStop if it is unknown."""
     found = table.definition_at(place, place)
     told = engine.reading.told(place)
     if found is None:
@@ -77,7 +77,7 @@ def kept_definition(table: SinkTable, place: FeedOffset, engine: FeedEngine) -> 
 
 
 def snapshots_begun(engine: FeedEngine) -> list[TableName]:
-    """Tables whose snapshot has begun and is not done."""
+    """Return tables whose snapshot has begun and is not done."""
     return [
         key
         for key, table in sorted(engine.tables.items())
@@ -87,7 +87,7 @@ def snapshots_begun(engine: FeedEngine) -> list[TableName]:
 
 
 class TableSnapshot:
-    """One table's snapshot, from where it stands. `chunk_rows`: so many rows are locked at once."""
+    """One table's snapshot, from its current state. At most `chunk_rows` rows are locked at once."""
 
     def __init__(self, engine: FeedEngine, source: SourceRows, key: TableName, chunk_rows: int, say: Say) -> None:
         self._engine = engine
@@ -98,7 +98,7 @@ class TableSnapshot:
         self.rows = 0
 
     def run(self) -> None:
-        """To its end. Raises: FeedStop; what is done stays done."""
+        """Run to the snapshot's end. Raises: FeedStop; what is done stays done."""
         while self._window():
             pass
         table = self._current()
@@ -116,14 +116,14 @@ class TableSnapshot:
         return found
 
     def _window(self) -> bool:
-        """Some chunks, and what happened meanwhile; False: there are no more rows."""
+        """Load some chunks, and apply what happened meanwhile; return False if there are no more rows."""
         engine = self._engine
         catch_up(engine)
         low = engine.place
         table = self._current()
         begun = table.properties.get(SNAPSHOT)
         if not begun:
-            return False  # it was dropped or emptied meanwhile: all that it has since is in the binlog
+            return False  # It was dropped or emptied meanwhile: all rows since then are in the binlog
         state = json.loads(begun)
         definition = kept_definition(engine.table(self._key), low, engine)
         told = engine.reading.told(low)
@@ -137,7 +137,7 @@ class TableSnapshot:
                 rows.name,
             )
         order = key_order(rows)
-        if state.get("order") != order:  # rows are in another order now: those behind `after` are others
+        if state.get("order") != order:  # rows are in another order now: those after `after` are others
             state = {**state, "order": order, "after": None, "read": False}
         last, taken, pending = state.get("after"), [], state.get("pending", [])
         if pending:
@@ -152,9 +152,7 @@ class TableSnapshot:
         batch = engine.read(low, reached)
         part = batch.parts.get(self._key)
         if batch.end < reached or (part is not None and part.definitions):
-            engine.apply(
-                batch
-            )  # the chunk may be of another table, or some of what came meanwhile is missing: read again
+            engine.apply(batch)  # the chunk may belong to another table, or lack some changes: it is read again
             return True
         sequence = arrow.sequence_of(engine.reading.path, engine.reading.text(low)) or 0
         for chunk in taken:
@@ -171,19 +169,19 @@ class TableSnapshot:
 
 
 def key_order(rows: TableRows) -> list[list[str | None]]:
-    """What the order of a table's rows by its key depends on."""
+    """Return what the order of a table's rows by its key depends on."""
     return [[one.name, one.source.type, one.source.charset, one.source.collation] for one in rows.key_columns]
 
 
 def catch_up(engine: FeedEngine) -> None:
-    """Up to what the archive has now, not what comes meanwhile. Raises: FeedStop."""
+    """Feed up to the current end of the archive. Raises: FeedStop."""
     upto = engine.reading.newest()
     while engine.step(upto):
         pass
 
 
 def check_source(engine: FeedEngine, source: SourceRows) -> None:
-    """Raises: FeedStop where the rows would be those of another server than the one whose binlogs the archive has."""
+    """Raise FeedStop if the rows would come from another server than the one whose binlogs the archive has."""
     newest = engine.reading.newest()
     ours, theirs = engine.reading.server_id(newest), source.server_id()
     if ours is not None and ours != theirs:
@@ -197,7 +195,7 @@ def check_source(engine: FeedEngine, source: SourceRows) -> None:
 
 
 def archive_reached(engine: FeedEngine, source: SourceRows) -> FeedOffset:
-    """The archive's end, once it has all that the source has now. Raises: FeedStop."""
+    """Return the archive's end, once it contains all that the source has now. Raises: FeedStop."""
     file, position = source.end()
     ends = time.monotonic() + _PATIENCE_S
     wanted = FeedOffset.at(file, position)
@@ -218,7 +216,7 @@ def archive_reached(engine: FeedEngine, source: SourceRows) -> FeedOffset:
 def load_static(
     engine: FeedEngine, source: SourceRows, key: TableName, place: FeedOffset, chunk_rows: int, say: Say
 ) -> None:
-    """A table of a server that has the source's data of `place` and does not change: a dump that was loaded."""
+    """Load a table of a server that has the source's data of `place` and does not change, such as a loaded dump."""
     engine.progress.fall_back(place, engine.reading.text(place))
     begin_snapshot(engine, key, place)
     table = engine.table(key)

@@ -1,1 +1,1 @@
-"""What of a batch does not fit into memory: on disk while the batch is applied, in pieces."""
+"""The part of a batch that does not fit into memory: on disk while the batch is applied, in pieces."""

@@ -1,6 +1,6 @@
-"""Net changes of more rows than fit into memory: the rows in a file, and in DuckDB which of them counts for a key.
+"""Net changes of more rows than fit into memory: the rows are in a file, and DuckDB knows which of them counts for a key.
 
-DuckDB has no more than the keys: of wide rows it would hold two thousand at once, however large they are.
+DuckDB holds only the keys: of wide rows it would hold two thousand at once, however large they are.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,13 +21,14 @@ from relay.feed.spool.spool_file import SpoolFile
 _numbers: Final = count(1)
 _PIECE: Final = "piece "
 _ROW: Final = "row "
-"""No column of a table ends in a blank."""
+"""No column of a table ends with a blank."""
 
 
 class SpooledNet:
-    """Of the rows of a key the one that was added last counts; a piece has no key twice. In the order in which they were added.
+    """The net changes. Of the rows of a key the one that was added last counts; a piece has no key twice. They are kept in the order in which they
+    were added.
 
-    replaces: False, if no key is added twice.
+    `replaces` is False if no key is added twice.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class SpooledNet:
         *,
         replaces: bool = True,
     ) -> None:
-        # Its own: rows are read out of it while others ask the connection.
+        # It has its own cursor: rows are read from it while others use the connection.
         self._connection = connection.cursor()
         self._name = f"net_{next(_numbers)}"
         self._file = SpoolFile(directory)
@@ -52,16 +53,16 @@ class SpooledNet:
 
     @property
     def num_rows(self) -> int:
-        """Keys that changed."""
+        """The number of keys that changed."""
         return self._rows
 
     @property
     def nbytes(self) -> int:
-        """About how large all of it would be in memory."""
+        """The approximate size of all of it in memory."""
         return self._bytes * self._rows // max(self._added, 1)
 
     def add(self, piece: pa.Table) -> None:
-        """Net changes of some more rows."""
+        """Add net changes of some more rows."""
         if not piece.num_rows:
             return
         keys = without_zones(piece.select([*self._key, *(one for one in (SEQUENCE, DELETED) if one not in self._key)]))
@@ -91,11 +92,11 @@ class SpooledNet:
         return " AND ".join(f"n.{identifier(name)} = {other}.{identifier(name)}" for name in self._key)
 
     def table(self) -> pa.Table:
-        """All of it in memory, in the lake's types; there is one row at least."""
+        """Return all of it in memory, in the lake's types; there is at least one row."""
         return pa.concat_tables(self._rows_of("true"))
 
     def _rows_of(self, condition: str) -> Iterator[pa.Table]:
-        """The rows that count, of those for which a condition holds, in order."""
+        """Yield the rows that count, of those for which a condition holds, in order."""
         for number, load in enumerate(self._pieces):
             found = self._connection.sql(
                 f"SELECT {identifier(_ROW)} FROM {self._name} n WHERE {identifier(_PIECE)} = {number} AND ({condition}) "
@@ -123,18 +124,18 @@ class SpooledNet:
         )
 
     def live(self, schema: pa.Schema) -> Iterator[pa.Table]:
-        """The rows that there are behind the changes, with the lake's columns, a piece at a time."""
+        """Yield the rows that exist after the changes, with the lake's columns, a piece at a time."""
         for rows in self._rows_of(f"NOT {DELETED}"):
             yield self._typed(rows, schema)
 
     def ends(self, column: str) -> tuple[Any, Any]:
-        """The least and the largest value of a column of the key."""
+        """Return the minimum and the maximum of a key column."""
         name = identifier(column)
         low, high = self._connection.execute(f"SELECT min({name}), max({name}) FROM {self._name}").fetchall()[0]
         return low, high
 
     def are_gone(self, rows: pa.Table) -> Any:
-        """For each row of the lake, of which the key and _sequence are given, whether it goes: its key changed, and not before it."""
+        """Return, for each row of the lake (key and _sequence), whether it is removed: its key has changed, and not before the row."""
         numbers = row_numbers(rows.num_rows)
         numbered = without_zones(rows).append_column(NUMBER_COLUMN, numbers)
         self._connection.register("lake_keys", numbered)
@@ -159,7 +160,7 @@ class SpooledNet:
             self._connection.unregister("newer_keys")
 
     def above(self, current: CurrentRows) -> CurrentRows:
-        """The rows of keys as they are behind these changes; `current`: as they were before."""
+        """Return a function for the rows of keys as they are after these changes; `current` returns them as they were before."""
 
         def found(keys: pa.Table) -> pa.Table:
             if self._schema is None or not keys.num_rows:
@@ -179,13 +180,13 @@ class SpooledNet:
         return found
 
     def clear(self) -> None:
-        """Nothing was added."""
+        """Remove all changes."""
         self._connection.execute(f"DROP TABLE IF EXISTS {self._name}")
         self._file.close()
         self._pieces = []
         self._schema, self._rows, self._added, self._bytes = None, 0, 0, 0
 
     def close(self) -> None:
-        """Its place on the disk is free again."""
+        """Free its space on the disk."""
         self.clear()
         self._connection.close()

@@ -11,12 +11,12 @@ from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.row_places import AT, rows_within
 
 PIECE_BYTES: Final = 32 << 20
-"""Of rows in memory that are worked on at once."""
+"""The size of rows in memory that are processed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowsPiece:
-    """Some rows. `first`, `last`: places of their transactions, as versions; `load` reads them."""
+    """Some rows. `first` and `last` are the places of their transactions, as versions; `load` reads the rows."""
 
     first: int
     last: int
@@ -27,7 +27,7 @@ class RowsPiece:
 
     @classmethod
     def of(cls, table: pa.Table, load: Callable[[], pa.Table] | None = None) -> "RowsPiece":
-        """A piece that has these rows; without `load` they stay in memory."""
+        """Return a piece with these rows; without `load` they stay in memory."""
         span = pc.min_max(table.column(AT)).as_py()
         return cls(
             span["min"] or 0,
@@ -40,7 +40,8 @@ class RowsPiece:
 
 
 class PartRows:
-    """Rows of transactions that begin in [low, high), as versions, but for those of `without`. `piece_bytes`: of what is in memory at once."""
+    """Rows of transactions that begin in [low, high), as versions, except those of `without`. At most `piece_bytes` are in memory at
+    once."""
 
     def __init__(
         self,
@@ -61,27 +62,27 @@ class PartRows:
 
     @classmethod
     def of(cls, table: pa.Table) -> "PartRows":
-        """Rows in memory, with the column `at`."""
+        """Return rows in memory, with the column `at`."""
         return cls([RowsPiece.of(table)], max(table.nbytes, 1))
 
     @property
     def num_rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         if self._count is None:
             self._count = sum(one.count if self._is_whole(one) else self._load(one).num_rows for one in self._pieces)
         return self._count
 
     @property
     def is_small(self) -> bool:
-        """Whether all of them may be in memory at once."""
+        """True if all of them may be in memory at once."""
         return sum(one.size for one in self._pieces) <= self.piece_bytes
 
     def has(self, column: str) -> bool:
-        """Whether all rows have a column."""
+        """Return whether all rows have a column."""
         return bool(self._pieces) and all(column in one.columns for one in self._pieces)
 
     def places(self) -> set[int]:
-        """Where their transactions begin, as versions."""
+        """Return the starts of their transactions, as versions."""
         found: set[int] = set()
         for one in self._pieces:
             if one.first == one.last and self._is_whole(one):
@@ -91,7 +92,7 @@ class PartRows:
         return found
 
     def ends(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """File and position of the first and of the last of them; there is one at least."""
+        """Return file and position of the first and of the last of them; there is at least one."""
         rows = [one for one in (self._load(self._pieces[at]) for at in (0, -1)) if one.num_rows]
         if not rows:
             rows = [one for one in (self._load(piece) for piece in self._pieces) if one.num_rows]
@@ -101,14 +102,14 @@ class PartRows:
         return first, last
 
     def behind(self, place: FeedOffset | None) -> "PartRows":
-        """Those of transactions that begin at `place` or behind it."""
+        """Return the rows of transactions that begin at `place` or later."""
         if place is None:
             return self
         low = place.version if self._low is None else max(place.version, self._low)
         return PartRows(self._pieces, self.piece_bytes, low, self._high, self._without)
 
     def between(self, start: FeedOffset, end: FeedOffset | None) -> "PartRows":
-        """Those of transactions that begin in [start, end)."""
+        """Return the rows of transactions that begin in [start, end)."""
         kept = self.behind(start)
         if end is None:
             return kept
@@ -116,15 +117,15 @@ class PartRows:
         return PartRows(kept._pieces, self.piece_bytes, kept._low, high, self._without)
 
     def but(self, places: Collection[int]) -> "PartRows":
-        """Those of other transactions."""
+        """Return the rows of other transactions."""
         return PartRows(self._pieces, self.piece_bytes, self._low, self._high, self._without | frozenset(places))
 
     def table(self) -> pa.Table:
-        """All of them, in memory; there is one at least."""
+        """Return all of them, in memory; there is at least one."""
         return _joined([self._load(one) for one in self._pieces])
 
     def pieces(self) -> Iterator[pa.Table]:
-        """All of them, some at a time."""
+        """Yield all of them, some at a time."""
         held: list[pa.Table] = []
         size = 0
         for one in self._pieces:

@@ -13,7 +13,7 @@ from relay.feed.spool.spool_file import SpoolFile
 
 
 class RowsSpool:
-    """What is added comes back as PartRows, a table each. Raises: SpoolFull. To be closed when nobody reads them any more."""
+    """A collector of rows, which are returned as one PartRows for each table. It must be closed when they are no longer read. Raises: SpoolFull."""
 
     def __init__(self, directory: SpoolDirectory | None, most_bytes: int) -> None:
         self._file = SpoolFile(directory) if directory is not None else None
@@ -24,7 +24,7 @@ class RowsSpool:
         self._written: dict[TableName, list[RowsPiece]] = {}
 
     def add(self, rows: pa.Table) -> None:
-        """More rows of any tables, behind those that were added."""
+        """Add rows of any tables, after those that were added."""
         for key, some in _by_table(rows):
             self._held.setdefault(key, []).append(some)
             self._size += some.nbytes
@@ -32,17 +32,17 @@ class RowsSpool:
             self._write()
 
     def add_all(self, rows: Iterable[pa.Table]) -> "RowsSpool":
-        """As `add`."""
+        """Add the rows of several tables, as `add` does."""
         for one in rows:
             self.add(one)
         return self
 
     def part(self, key: TableName) -> PartRows:
-        """All rows of one table."""
+        """Return all rows of one table."""
         return self.parts().get(key) or PartRows([])
 
     def parts(self) -> dict[TableName, PartRows]:
-        """All rows, by table, in the order in which tables came first."""
+        """Return all rows, by table, in the order in which tables appeared first."""
         if self._written:
             self._write()
             return {key: PartRows(pieces, self._piece_bytes) for key, pieces in self._written.items()}
@@ -52,7 +52,7 @@ class RowsSpool:
         }
 
     def close(self) -> None:
-        """The file is removed."""
+        """Remove the file."""
         self._held, self._written, self._size = {}, {}, 0
         if self._file is not None:
             self._file.close()
@@ -73,7 +73,7 @@ class RowsSpool:
 
 
 def _grouped(tables: list[pa.Table], most_bytes: int) -> Iterable[pa.Table]:
-    """The same rows in tables of that size, or of one row that is larger."""
+    """Yield the same rows in tables of at most that size, or of one row that is larger."""
     held: list[pa.Table] = []
     size = 0
     for one in tables:
@@ -97,7 +97,7 @@ def _sliced(table: pa.Table, most_bytes: int) -> Iterable[pa.Table]:
 
 
 def _by_table(rows: pa.Table) -> list[tuple[TableName, pa.Table]]:
-    """The rows of each table, in order."""
+    """Return the rows of each table, in order."""
     if not rows.num_rows:
         return []
     names = rows.select(["schema", "table"]).group_by(["schema", "table"]).aggregate([]).to_pylist()

@@ -1,4 +1,4 @@
-"""Where a feed keeps what does not fit into memory: a directory of its own, which goes when the feed ends, or when the next one begins."""
+"""The directory in which a feed keeps what does not fit into memory. It is removed when the feed ends, or when the next one begins."""
 
 import errno
 import fcntl
@@ -20,7 +20,7 @@ from relay.disk.file_calls import SECRET_MODE, make_new_file, open_to_read, remo
 _PREFIX: Final = "binlog-relay-feed."
 _LOCK: Final = "in-use"
 _UNLOCKED_S: Final = 3600
-"""A directory without a lock is one that is being made, if it is younger."""
+"""A younger directory without a lock is one that is being created."""
 _FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 _FULL_TEXTS: Final = ("No space left", "Disk quota exceeded", "max_temp_directory_size", "File too large")
 
@@ -28,7 +28,7 @@ _FULL_TEXTS: Final = ("No space left", "Disk quota exceeded", "max_temp_director
 class SpoolFull(RelayError, OSError):
     """The disk of the spool directory `file` is full. Nothing of the batch is in the lake.
 
-    An OSError too, like every other reason for which a disk takes no more: it is tried again.
+    It is an OSError too, like every other reason why a disk accepts no more data: it is retried.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,16 +53,16 @@ class SpoolDirectory:
         except OSError as error:
             raise _told(error, self.parent) from None
         self._numbers = count(1)
-        # Also where nobody closes it, at the end of the process.
+        # This also applies if it is never closed, at the end of the process.
         self._remove = weakref.finalize(self, _removed, self.path, lock)
 
     def new_file(self) -> Path:
-        """A path for a file that is not there yet."""
+        """Return a path for a file that does not exist yet."""
         return self.path / f"rows-{next(self._numbers)}"
 
     @contextmanager
     def told_when_full(self) -> Iterator[None]:
-        """A disk that is full is said so, with the directory's name. Raises: SpoolFull."""
+        """Report a full disk with the directory's name. Raises: SpoolFull."""
         try:
             yield
         except OSError as error:
@@ -76,12 +76,12 @@ class SpoolDirectory:
             raise SpoolFull(self.path) from None
 
     def close(self) -> None:
-        """Gone, with all that is in it."""
+        """Remove the directory with its content."""
         self._remove()
 
 
 def remove_left_over(parent: Path) -> list[Path]:
-    """Removes what feeds have left that were killed, and whose lock nobody has; which those were."""
+    """Remove the directories of feeds that were killed, whose lock is free, and return them."""
     gone = []
     for one in sorted(parent.glob(_PREFIX + "*")):
         with suppress(OSError):  # another feed removes it, or it is another user's
@@ -103,7 +103,7 @@ def _is_left_over(directory: Path) -> bool:
 
 
 def _made(parent: Path) -> tuple[Path, int]:
-    """A directory and its lock."""
+    """Create a directory and its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         lock = make_new_file(path / _LOCK, SECRET_MODE)
@@ -111,7 +111,7 @@ def _made(parent: Path) -> tuple[Path, int]:
         with suppress(FileNotFoundError):
             if os.stat(path / _LOCK).st_ino == os.fstat(lock).st_ino:
                 return path, lock
-        os.close(lock)  # another feed took it for one that was left, before it was locked
+        os.close(lock)  # another feed took it for a leftover before it was locked
 
 
 def _removed(path: Path, lock: int) -> None:

@@ -1,4 +1,4 @@
-"""A file of Arrow tables, one behind the other, each of which can be read alone."""
+"""A file of consecutive Arrow tables, each of which can be read alone."""
 
 from collections.abc import Callable
 from os import SEEK_END
@@ -14,14 +14,14 @@ _FORMAT: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class SpoolFile:
-    """Made when something is written, removed when it is closed."""
+    """A file that is created at the first write and removed when it is closed."""
 
     def __init__(self, directory: SpoolDirectory) -> None:
         self._directory = directory
         self._path: Path | None = None
 
     def write(self, table: pa.Table) -> Callable[[], pa.Table]:
-        """What reads it again. Raises: SpoolFull."""
+        """Write a table and return a function that reads it again. Raises: SpoolFull."""
         if self._path is None:
             self._path = self._directory.new_file()
         path = self._path
@@ -32,7 +32,7 @@ class SpoolFile:
         return lambda: _read(path, start)
 
     def close(self) -> None:
-        """The file is removed."""
+        """Remove the file."""
         if self._path is not None:
             remove_file(self._path)
             self._path = None

@@ -1,1 +1,1 @@
-"""What the source's statements say, and what they do to a fed table's columns."""
+"""The source's statements, and their effects on a fed table's columns."""

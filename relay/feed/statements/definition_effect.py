@@ -1,4 +1,4 @@
-"""What a definition does to a lake's table: columns added, widened, renamed; or that it cannot be followed."""
+"""The effect of a definition on a lake's table: columns added, widened, renamed; or that it cannot be followed."""
 
 import base64
 import re
@@ -48,11 +48,11 @@ def alteration(
     empty: bool,
     has_zero: Callable[[str], bool] = lambda _name: True,
 ) -> ColumnsChange:
-    """The change of the lake's columns that an ALTER TABLE means. `empty`: the lake's table has no rows.
+    """Return the change of the lake's columns for an ALTER TABLE. `empty` says that the lake's table has no rows.
 
-    has_zero: whether some row of the lake has 0 in a column. Names of columns are the same in any case.
+    `has_zero` returns whether some row of the lake has 0 in a column. Names of columns are case-insensitive.
 
-    Raises: FeedStop, where its rows would no longer be the source's.
+    Raises: FeedStop if its rows would no longer be the source's.
     """
     name = f"{after.schema}.{after.name}"
     columns = lake_columns(after, place)
@@ -81,7 +81,7 @@ def alteration(
                 name,
                 f"Column {one.name} is computed, by another expression perhaps than before: the binlog does not tell its new values.",
             )
-        # NULL gets a number also where NO_AUTO_VALUE_ON_ZERO keeps 0.
+        # NULL becomes a number even if NO_AUTO_VALUE_ON_ZERO keeps 0.
         keeps = definition.keeps_zero and not former.nullable
         counts = _counts(one.source) and not _counts(former) and not keeps
         if counts and lake.get_field_index(former.name) >= 0 and has_zero(former.name):
@@ -106,7 +106,7 @@ def alteration(
     fields = []
     for kept in lake:
         if kept.name in made.renamed and kept.name not in new_names:
-            continue  # of a column that was dropped, whose name another one has now
+            continue  # It belongs to a dropped column whose name another one has now
         new = new_names.get(kept.name, kept.name)
         fields.append(pa.field(new, made.fields.pop(new, kept.type)))
     fields += [pa.field(column, kind) for column, kind in made.fields.items()]
@@ -118,9 +118,9 @@ def alteration(
 
 
 def _check_computed(definition: DdlChange, before: Table, after: Table, origins: ColumnOrigins, place: str) -> None:
-    """Stored computed columns are computed anew where the statement builds the table anew, whether it names them or not.
+    """Check stored computed columns, which are recomputed if the statement rebuilds the table, whether it names them or not.
 
-    Raises: FeedStop, where what they are computed from may be another.
+    Raises: FeedStop if the values from which they are computed may differ.
     """
     old = {one.name.lower(): one for one in before.columns}
     former = {one.name: old.get(origins.former.get(one.name.lower(), one.name.lower())) for one in after.columns}
@@ -143,7 +143,7 @@ def _check_computed(definition: DdlChange, before: Table, after: Table, origins:
 
 
 def _other_input(one: Column, former: Column | None, old: dict[str, Column], origins: ColumnOrigins) -> str:
-    """What makes other values of columns that are computed from this one; '': nothing."""
+    """Return what changes the values of columns that are computed from this one; '' if nothing does."""
     lower = one.name.lower()
     if former is None or lower in origins.added:
         return f"{one.name} is another column now" if lower in old else ""
@@ -155,9 +155,9 @@ def _other_input(one: Column, former: Column | None, old: dict[str, Column], ori
 
 
 def _is_copied(definition: DdlChange, before: Table, after: Table, former: Mapping[str, Column | None]) -> bool:
-    """Whether a server may read and write all rows anew, by the modes and the time zone of the statement's session.
+    """Return whether a server may read and rewrite all rows, by the modes and the time zone of the statement's session.
 
-    It does not for columns with a constant default that come, go, move or get another name, for other defaults, and for indexes.
+    It does not for columns with a constant default that are added, dropped, moved or renamed, for other defaults, and for indexes.
     """
     pairs = [(former[one.name], one) for one in after.columns]
     return bool(
@@ -170,7 +170,8 @@ def _is_copied(definition: DdlChange, before: Table, after: Table, former: Mappi
 
 
 def _facts(column: Column) -> tuple[object, ...]:
-    """What a change of the rows shows in, whoever tells the column: int(11) of a server is int of a statement."""
+    """Return the facts in which a change of the rows shows, whatever the source of the column: int(11) of a server is int of a
+    statement."""
     base, inside, unsigned = parsed_type(column)
     sized = "" if base in INTEGER_ORDER else inside.replace(" ", "")
     return (
@@ -185,7 +186,7 @@ def _facts(column: Column) -> tuple[object, ...]:
 
 
 def _read_otherwise(definition: DdlChange, former: Column | None) -> str:
-    """Why values that are read in the statement's session may be others than where the row was written; '': they are not."""
+    """Return why values that are read in the statement's session may differ from those when the row was written; '' if they do not."""
     base = "" if former is None or former.generated else parsed_type(former)[0]
     if former is not None and base == "timestamp":
         return f"{former.name} is a TIMESTAMP, which the statement reads in the time zone of its session"
@@ -195,7 +196,7 @@ def _read_otherwise(definition: DdlChange, former: Column | None) -> str:
 
 
 def _emptied(columns: list[LakeColumn], lake: pa.Schema, *, has_key: bool) -> pa.Schema:
-    """The columns that there are now, and those that were dropped."""
+    """Return the current columns, and those that were dropped."""
     made = lake_schema(columns, has_key=has_key)
     known = {one.lower() for one in made.names}
     return pa.schema([*made, *(one for one in lake if one.name.lower() not in known)])
@@ -212,7 +213,7 @@ def _counts(column: Column) -> bool:
 
 
 def recreated(columns: list[LakeColumn], *, has_key: bool) -> ColumnsChange:
-    """A table that was made anew."""
+    """Return the change for a recreated table."""
     return ColumnsChange(lake_schema(columns, has_key=has_key), emptied=True)
 
 
@@ -235,13 +236,13 @@ def _add(one: LakeColumn, definition: DdlChange, lake: pa.Schema, made: _Made, p
 
 
 def _filling(one: LakeColumn) -> Any:
-    """What a column that was added is in the rows that there were, in Arrow's terms; UNKNOWN: nobody knows."""
+    """Return the value of an added column in the existing rows, in Arrow's terms; UNKNOWN if it is not known."""
     found = default_value(one)
     return UNKNOWN if found is UNKNOWN else in_arrow(one, found)
 
 
 def in_arrow(one: LakeColumn, value: Any) -> Any:
-    """A value as JSON has it in the terms of the lake's type; UNKNOWN where it has none."""
+    """Return a value as JSON has it in the terms of the lake's type; UNKNOWN if it has none."""
     if value is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Which changes of a column leave each value as it was, and which cannot change what is computed from it."""
+"""The changes of a column that leave each value unchanged, and those that cannot change what is computed from it."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ INTEGER_ORDER: Final = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "
 TEXT_ORDER: Final = {"char": 0, "varchar": 0, "tinytext": 1, "text": 2, "mediumtext": 3, "longtext": 4}
 BYTES_ORDER: Final = {"varbinary": 0, "tinyblob": 1, "blob": 2, "mediumblob": 3, "longblob": 4}
 _CAPACITY: Final = (65_535, 255, 65_535, 16_777_215, 0xFFFF_FFFF)
-"""Most bytes of a value, by TEXT_ORDER."""
+"""The maximum bytes of a value, by TEXT_ORDER."""
 _UNICODE: Final = frozenset(("utf8mb4", "utf16", "utf16le", "utf32"))
 _UTF8: Final = frozenset(("utf8", "utf8mb3"))
 _MOST_BYTES: Final = {"utf8": 4, "utf8mb3": 3, "utf8mb4": 4, "utf16": 4, "utf16le": 4, "utf32": 4}
@@ -21,9 +21,10 @@ _MOST_DIGITS: Final = 38
 
 
 def is_kept(old: Column, new: Column, strict: bool, *, pads: bool = False, converted: bool = False) -> bool:
-    """Whether no value can be another after a column's change. `strict`: the statement fails where one would.
+    """Return whether no value can differ after a column's change. `strict` says that the statement fails if one would.
 
-    `pads`: with PAD_CHAR_TO_FULL_LENGTH. `converted`: by CONVERT TO CHARACTER SET alone, which makes a text's type as large as it must be.
+    `pads` means with PAD_CHAR_TO_FULL_LENGTH. `converted` means by CONVERT TO CHARACTER SET alone, which makes a text's type as large
+    as it must be.
     """
     before, inside, unsigned = parsed_type(old)
     after, now, now_unsigned = parsed_type(new)
@@ -32,7 +33,7 @@ def is_kept(old: Column, new: Column, strict: bool, *, pads: bool = False, conve
     if new.generated or old.generated:
         integers = (
             before == after and before in INTEGER_ORDER and unsigned == now_unsigned
-        )  # int(11) or int, whoever tells it
+        )  # int(11) or int, whatever its source
         return (
             (integers or old.type == new.type)
             and old.extra == new.extra
@@ -70,7 +71,7 @@ def is_kept(old: Column, new: Column, strict: bool, *, pads: bool = False, conve
         if before == "set":
             return list(others[: len(texts)]) == list(texts)
         return set(texts) <= set(others)
-    if before == after == "time":  # which is a text in the lake, with as many digits as there were
+    if before == after == "time":  # It is a text in the lake, with as many digits as before
         return _number(inside) == _number(now)
     if before == after and before in ("datetime", "timestamp"):
         return _number(inside) <= _number(now)
@@ -78,7 +79,7 @@ def is_kept(old: Column, new: Column, strict: bool, *, pads: bool = False, conve
 
 
 def _keeps_characters(old: str, new: str) -> bool:
-    """Whether a character set has all characters of another one."""
+    """Return whether a character set has all characters of another one."""
     return old == new or new in _UNICODE or (old in _UTF8 | {"ascii"} and new in _UTF8)
 
 
@@ -89,15 +90,15 @@ def _is_kept_text(old: Column, new: Column, strict: bool, pads: bool, converted:
     if before != "char" and after == "char":
         return False
     if before == "char" and after != "char" and pads:
-        return False  # spaces are stored that were not
+        return False  # Spaces are stored that were not
     if converted:
         return True
-    # What does not fit is an error in strict modes, but for spaces at the end: no value of a CHAR has these.
+    # A text that does not fit is an error in strict modes, except for spaces at the end: no value of a CHAR has these.
     return _fits(old, new) or (before == "char" and strict)
 
 
 def _fits(old: Column, new: Column) -> bool:
-    """Whether each text that the old type takes has room in the new one."""
+    """Return whether each text that the old type accepts fits into the new one."""
     before, inside, _ = parsed_type(old)
     after, now, _ = parsed_type(new)
     most = _CAPACITY[TEXT_ORDER[before]]  # bytes
@@ -114,7 +115,7 @@ def _fits(old: Column, new: Column) -> bool:
 
 
 def computes_alike(old: Column, new: Column) -> bool:
-    """Whether nothing that is computed from a column can be another after its change, where its values are kept."""
+    """Return whether nothing that is computed from a column can differ after its change, if its values are kept."""
     before, inside, unsigned = parsed_type(old)
     after, now, now_unsigned = parsed_type(new)
     same_set = _plain(old.charset) == _plain(new.charset) and (

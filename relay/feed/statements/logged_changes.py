@@ -1,16 +1,18 @@
-"""Statements in a stretch of the archive that concern tables which are fed: definitions, and changes that have no rows."""
+"""The statements in a stretch of the archive that concern fed tables: definitions, and changes that have no rows."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.errors import ErrorCode
 from protocol.sql.control import Control, control_of
 from protocol.sql.kind import Purpose, StatementKind, kind_of
-from protocol.sql.lexer import LINE_COMMENT, UnsupportedSyntax, sql_tokens
+from protocol.sql.lexer import LINE_COMMENT, UnsupportedSyntax
 from protocol.sql.sql_mode import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH, STRICT
+from protocol.sql.statements.named_tables import written_tables
+from protocol.sql.statements.statement import StatementText
+from protocol.sql.statements.statement_names import defined_names, names_in
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import (
     AddColumn,
@@ -26,9 +28,8 @@ from protocol.sql.tables.ddl_statement import (
     SetCharset,
 )
 from protocol.sql.tables.source_table import TableName
-from protocol.sql.tables.token_cursor import TokenCursor
 from relay.feed.rows.feed_place import FeedOffset
-from relay.feed.statements.statement_text import STRINGS
+from relay.source_tables.names import in_lower_case
 
 CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "create",
@@ -38,28 +39,27 @@ CREATED, ALTERED, DROPPED, TRUNCATED, RENAMED, UNKNOWN_CHANGE = (
     "rename",
     "unknown",
 )
-_NAMES: Final = re.compile(r"`((?:[^`]|``)+)`|([\w$\x80-\U0010ffff]+)")
-_IN_QUOTES: Final = re.compile(r"\"((?:[^\"]|\"\")+)\"")
 _DEFINES: Final = frozenset(("create", "alter", "drop", "rename"))
 _HARMLESS: Final = frozenset(
     ("begin", "start", "analyze", "optimize", "flush", "check", "lock", "unlock", "install", "uninstall", "purge", "reset", "checksum",
      "use")
 )  # fmt: skip
+_STRINGS: Final = re.compile(r"'(?>(?:[^'\\]|\\.|'')*)(?:'|\\?$)|\"(?>(?:[^\"\\]|\\.|\"\")*)(?:\"|\\?$)", re.DOTALL)
 _QUOTED_OR_COMMENT: Final = re.compile(
-    rf"(`(?>(?:[^`]|``)*)`|{STRINGS.pattern})|/\*(?![!M])(?>.*?(?:\*/|\Z))|/\*M?!\d*|\*/|{LINE_COMMENT}", re.DOTALL
+    rf"(`(?>(?:[^`]|``)*)`|{_STRINGS.pattern})|/\*(?![!M])(?>.*?(?:\*/|\Z))|/\*M?!\d*|\*/|{LINE_COMMENT}", re.DOTALL
 )
-"""The error of a DROP of several tables, one of which is not there: the others are gone."""
 _SECRETS: Final = re.compile(r"\b(?:connection|password|identified)\b", re.IGNORECASE)
 _TAKES: Final = frozenset(("update", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
 class DdlChange:
-    """A statement that makes, changes or empties a table. `start`, `end`: of its transaction; `position`: of the event.
+    """A statement that creates, changes or empties a table. `start` and `end` are those of its transaction, `position` is that of the
+    event.
 
-    `clauses`: of an ALTER TABLE. Of a RENAME: `source`, the table whose rows it has behind it (None: it has none), and `target`, the
-    one that has those that it had; `if_exists`: of those that were there. `time`: when it ran. `hides`: what it does to rows that is
-    in no binlog.
+    `clauses` are those of an ALTER TABLE. For a RENAME `source` is the table whose rows it has afterwards (None: it has none), and
+    `target` the one that takes its previous rows; `if_exists` limits it to existing tables. `time` is when it ran. `hides` is its
+    effect on rows that no binlog records.
     """
 
     key: TableName
@@ -77,18 +77,18 @@ class DdlChange:
     if_exists: bool = False
     hides: str = ""
     made_anew: bool = False
-    """Of a DROP: the same statement creates the table again."""
+    """True for a DROP if the same statement creates the table again."""
     if_not_exists: bool = False
     version: str = ""
-    """Of the server."""
+    """The version of the server."""
     keeps_zero: bool = False
-    """With NO_AUTO_VALUE_ON_ZERO."""
+    """True with NO_AUTO_VALUE_ON_ZERO."""
     pads: bool = False
-    """With PAD_CHAR_TO_FULL_LENGTH."""
+    """True with PAD_CHAR_TO_FULL_LENGTH."""
 
     @property
     def changes_columns(self) -> bool:
-        """Whether the table's columns may be others behind it."""
+        """True if the table's columns may differ after it."""
         return any(
             isinstance(one, AddColumn | ChangeColumn | RenameColumn | DropColumn)
             or (isinstance(one, SetCharset) and one.converts)
@@ -98,7 +98,8 @@ class DdlChange:
 
 @dataclass(frozen=True, slots=True)
 class UnseenChange:
-    """A change in statement format, or one that was taken back in part. `words`: names in it, in lower case; None: any table."""
+    """A change in statement format, or one that was partly rolled back. `words` are the names in it, in lower case; None means any
+    table."""
 
     start: FeedOffset
     words: frozenset[str] | None
@@ -107,20 +108,20 @@ class UnseenChange:
     rollback_in: int | None = None
     """The sequence of the transaction, a part of which was rolled back."""
     brings: bool = False
-    """It is an INSERT or LOAD DATA."""
+    """True for an INSERT or LOAD DATA."""
     position: int = 0
     of_rows: bool = False
-    """Rows tell which tables it changes: no others, through triggers or views."""
+    """True if rows show which tables it changes: no others, through triggers or views."""
 
     def names(self, key: TableName) -> bool:
-        """Whether the statement may name the table."""
+        """Return whether the statement may name the table."""
         if self.words is None:
             return True
         return key[1].lower() in self.words and (self.schema.lower() == key[0].lower() or key[0].lower() in self.words)
 
     @property
     def may_cascade(self) -> bool:
-        """Whether what it changes may change tables that refer to it: not where it only brings rows."""
+        """True if its changes may change tables that refer to it: not if it only adds rows."""
         if self.rollback_in is not None:
             return False
         return self.words is None or not self.brings or bool(_TAKES & self.words)
@@ -128,14 +129,14 @@ class UnseenChange:
 
 @dataclass(slots=True)
 class LoggedChanges:
-    """All of a stretch, in order."""
+    """The changes of a stretch, in order."""
 
     definitions: list[DdlChange] = field(default_factory=list)
     unseen: list[UnseenChange] = field(default_factory=list)
 
 
 Ends = Mapping[tuple[str, int], tuple[FeedOffset, int]]
-"""(file, start of a transaction) -> (its end, its sequence)."""
+"""This maps (file, start of a transaction) to (its end, its sequence)."""
 
 
 def logged_changes(
@@ -146,10 +147,9 @@ def logged_changes(
     may_be_temporary: Callable[[FeedOffset], bool],
     may_be_one: Callable[[], bool] = lambda: True,
 ) -> LoggedChanges:
-    """What the statements come to. `known`: tables that there may be, for DROP DATABASE and what nobody understands.
-    `may_be_temporary`: of an event's place, whether its flags say that the statement used a temporary table. `may_be_one`: whether names
-    that differ in case alone may mean one table.
-    """
+    """Return the changes that the statements make. `known` are tables that may exist, for DROP DATABASE and statements that are not
+    understood. `may_be_temporary` returns, for an event's place, whether its flags say that the statement used a temporary table.
+    `may_be_one` returns whether names that differ only in case may mean one table."""
     found = LoggedChanges()
     tables = set(known)
     for one in statements:
@@ -167,7 +167,7 @@ def logged_changes(
                 tables.add(made.key)
         elif word == "truncate":
             key = _truncated(one, version)
-            if may_be_temporary(FeedOffset.at(one["file"], one["position"])):  # one that hides the table
+            if may_be_temporary(FeedOffset.at(one["file"], one["position"])):  # It hides the table
                 names = frozenset(word.lower() for word in key or ())
                 found.unseen.append(UnseenChange(start, names, "a TRUNCATE, perhaps of a temporary table"))
             elif key is not None:
@@ -181,12 +181,10 @@ def logged_changes(
                     UnseenChange(start, frozenset(), "part of a transaction was rolled back", rollback_in=sequence)
                 )
         elif kind.purpose is Purpose.ROWS or (kind.purpose is not Purpose.ACCOUNTS and word not in _HARMLESS):
-            names = frozenset((a or b).replace("``", "`").lower() for a, b in _NAMES.findall(text))
-            names |= {one.replace('""', '"').lower() for one in _IN_QUOTES.findall(text)}  # with ANSI_QUOTES
             found.unseen.append(
                 UnseenChange(
                     start,
-                    names,
+                    names_in(text, int(one["sql_mode"] or 0)),
                     f"a change in statement format ({word or 'unknown'})",
                     one["schema"] or "",
                     brings=word in ("insert", "load"),
@@ -202,9 +200,9 @@ def rolls_back_in_part(text: str) -> bool:
 
 
 def _in_other_case(made: DdlChange, tables: set[TableName], may_be_one: Callable[[], bool]) -> Iterable[DdlChange]:
-    """What a statement may be to tables whose names are the same but for the case: with lower_case_table_names it means them.
+    """Yield the possible effects of a statement on tables whose names differ only in case: with lower_case_table_names it means them.
 
-    Also where there is one of the name as it is: its CREATE TABLE may have said it so, and its rows have the other.
+    They are also possible if a table of the exact name exists: its CREATE TABLE may have had that name, and its rows the other.
     """
     if made.action in (CREATED, UNKNOWN_CHANGE):
         return
@@ -214,11 +212,6 @@ def _in_other_case(made: DdlChange, tables: set[TableName], may_be_one: Callable
         for key in alike:
             hides = _of_other_case(made.text)
             yield replace(made, key=key, action=UNKNOWN_CHANGE, source=None, target=None, hides=hides)
-
-
-def in_lower_case(key: TableName) -> TableName:
-    """A table's name as servers with lower_case_table_names compare it."""
-    return key[0].lower(), key[1].lower()
 
 
 def _of_other_case(text: str) -> str:
@@ -268,7 +261,7 @@ def _definitions(
                 yield made(key, UNKNOWN_CHANGE, hides=reason)
         return
     if one["error_code"] and not (isinstance(said, DropTables) and one["error_code"] == ErrorCode.ER_BAD_TABLE_ERROR):
-        # it did a part of what it says
+        # It was executed only in part
         for key in _keys(said, tables):
             yield made(key, UNKNOWN_CHANGE)
         return
@@ -304,13 +297,14 @@ def _definitions(
 
 
 def _hides_rows(made: AlterTable) -> bool:
-    """True where rows are removed or added, and no binlog says which."""
+    """Return whether rows are removed or added, and no binlog says which."""
     to_nowhere = any(one.text.upper() == "BLACKHOLE" for one in made.written.engines)
     return made.ignores or bool(made.written.row_actions) or to_nowhere
 
 
 def renamed_sources(pairs: Iterable[tuple[TableName, TableName]]) -> dict[TableName, TableName | None]:
-    """Each table that a RENAME TABLE concerns -> the one whose rows it has behind it; None: it has none. In order, one pair after the other."""
+    """Map each table that a RENAME TABLE concerns to the one whose rows it has afterwards; None if it has none. The pairs apply in
+    order."""
     rows: dict[TableName, TableName | None] = {}
     for old, new in pairs:
         rows[new] = rows.get(old, old)
@@ -329,21 +323,22 @@ def _keys(said: Any, tables: set[TableName]) -> list[TableName]:
 
 
 def _truncated(one: Mapping[str, Any], version: str) -> TableName | None:
-    """The table that a TRUNCATE empties; None: that cannot be told."""
+    """Return the table that a TRUNCATE empties; None if that is unknown."""
     try:
-        cursor = TokenCursor(sql_tokens(one["statement"], int(one["sql_mode"] or 0), version), one["schema"] or "")
-        cursor.take()
-        cursor.accept("TABLE")
-        return cursor.table_name()
+        text = StatementText(
+            one["statement"].lstrip().encode(), one["schema"] or "", int(one["sql_mode"] or 0), version
+        )
+        return written_tables(text)[0]
     except UnsupportedSyntax:
         return None
 
 
 def shown(text: str, most: int) -> str:
-    """A statement's beginning for a message. Where it may be about a password, as CONNECTION of a table elsewhere, no string is shown."""
+    """Return a statement's beginning for a message. If it may contain a password, such as CONNECTION of a federated table, no string is
+    shown."""
     text = " ".join(text.split())
     if _SECRETS.search(text):
-        text = STRINGS.sub("'***'", text)
+        text = _STRINGS.sub("'***'", text)
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

@@ -1,56 +1,45 @@
-"""Whether a statement changes rows of a table by REPLACE, as its text tells: an update in the binlog may be either."""
+"""The decision, by its text, whether a statement changes rows of a table by REPLACE: an update in the binlog may be either."""
 
-import re
 from enum import Enum
 from typing import Final
 
-from protocol.sql.kind import kind_of
+from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.statements.named_tables import load_replaces, written_tables
+from protocol.sql.statements.order_dependence import verb_of
+from protocol.sql.statements.statement import StatementText
 from protocol.sql.tables.source_table import TableName
-from relay.feed.statements.statement_text import BLANKS, STRINGS
+from relay.source_tables.names import in_lower_case
 
-_NAME: Final = r"(`(?>(?:[^`]|``)+)`|[\w$\x80-\U0010ffff]++)"
-_TABLE: Final = rf"{_NAME}(?:{BLANKS}\.{BLANKS}{_NAME})?"
-_FLAGS: Final = re.DOTALL | re.IGNORECASE
 HEAD_CHARACTERS: Final = 1 << 12
-"""Of a statement so many are looked at: values come behind the names."""
-_INTO: Final = re.compile(
-    rf"{BLANKS}REPLACE\b{BLANKS}(?>(?:(?:LOW_PRIORITY|DELAYED)\b{BLANKS})?)(?>(?:INTO\b{BLANKS})?){_TABLE}", _FLAGS
-)
-_LOADED: Final = re.compile(rf"\bREPLACE\b{BLANKS}INTO\b{BLANKS}TABLE\b{BLANKS}{_TABLE}", _FLAGS)
+"""So many characters of a statement are examined: values come after the names."""
 
 
 class RowsEffect(Enum):
-    """What a statement does to rows that it meets."""
+    """The effect of a statement on rows that it meets."""
 
     REPLACED = "replaced"
     """All columns that it does not name get their defaults."""
     UPDATED = "updated"
     """Columns that it does not name stay as they are."""
     UNSURE = "unsure"
-    """The text is not there, or not understood."""
+    """The text is missing, or not understood."""
 
 
 def rows_effect(text: str | None, table: TableName, *, alone: bool) -> RowsEffect:
-    """What a statement whose rows of `table` were updated did to them, if no trigger and no function did.
+    """Return the effect of a statement on the updated rows of `table`, if no trigger and no function caused it.
 
-    alone: no table of that name in another schema has rows in its transaction.
+    `alone` says that no table of that name in another schema has rows in its transaction.
     """
     if text is None:
         return RowsEffect.UNSURE
-    head = text[:HEAD_CHARACTERS]
-    verb = kind_of(head.encode()).verb
-    found = _LOADED.search(STRINGS.sub("''", head)) if verb == "LOAD" else _INTO.match(head)
-    if found is not None:
-        return RowsEffect.REPLACED if _is(found[1], found[2], table, alone=alone) else RowsEffect.UNSURE
-    return RowsEffect.UPDATED if verb in ("UPDATE", "INSERT", "DELETE") else RowsEffect.UNSURE
-
-
-def _is(first: str, second: str | None, table: TableName, *, alone: bool) -> bool:
-    """Whether one or two names mean the table; without a schema they may mean another of that name."""
-    names = [_unquoted(one).lower() for one in (first, second) if one]
-    schema, name = (one.lower() for one in table)
-    return names == [schema, name] or (alone and names == [name])
-
-
-def _unquoted(name: str) -> str:
-    return name[1:-1].replace("``", "`") if name[0] == "`" else name
+    begin = text[:HEAD_CHARACTERS].replace("\xa0", " ")  # a blank for clients of latin1
+    head = StatementText(begin.encode(), table[0] if alone else "", is_head=True)
+    try:
+        verb = verb_of(head)
+        if verb in ("UPDATE", "INSERT", "DELETE"):
+            return RowsEffect.UPDATED
+        replaces = verb == "REPLACE" or (verb == "LOAD" and load_replaces(head))
+        named = replaces and in_lower_case(written_tables(head)[0]) == in_lower_case(table)
+    except UnsupportedSyntax:
+        named = False
+    return RowsEffect.REPLACED if named else RowsEffect.UNSURE

@@ -1,1 +1,1 @@
-"""Where the stream from a source begins, and whether this is still the same source."""
+"""The place where the stream from a source begins, and the check that it is still the same source."""

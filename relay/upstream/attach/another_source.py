@@ -1,12 +1,12 @@
-"""May the archive go on with another server than the one it is of? What is looked at, in this order:
+"""The decision whether the archive can go on with another server than its own. These are checked in this order:
 
 1. its kind: the binlogs of MySQL and MariaDB are not mixed
-2. is it the archive's own server? Then it is another address of it, and nothing of this is checked
-3. has it the archive's binlogs, at the same coordinates (a copy on another machine)? Then the stream goes on in them
-4. both have GTIDs, and the archive's last transactions too
-5. it has every transaction that the archive has; else it is behind, was reset, or has diverged
-6. what the archive lacks has not been purged there
-7. the file in which the first of those stands: with it a new generation of the archive begins
+2. whether it is the archive's own server: then it is another address of it, and none of this is checked
+3. whether it has the archive's binlogs, at the same coordinates (a copy on another machine): then the stream goes on in them
+4. whether both have GTIDs, and the archive's last transactions too
+5. whether it has every transaction that the archive has; else it lags, was reset, or has diverged
+6. whether transactions that the archive does not have were purged there
+7. which file contains the first of those: with it a new generation of the archive begins
 """
 
 from collections.abc import Awaitable, Callable
@@ -34,10 +34,10 @@ async def file_to_go_on_with(
     open_connection: Callable[[], Awaitable[SourceConnection]],
     not_the_same: UpstreamError,
 ) -> str:
-    """The file of the source at `where` with which a new generation begins, steps 4 to 7. `executed`: all generations'.
+    """Return the file of the source at `where` with which a new generation begins, steps 4 to 7. `executed` is that of all generations.
 
-    not_the_same: why it has not the archive's binlogs. Raises: UpstreamError, IDENTITY or
-    POSITION_GONE where it cannot be gone on with.
+    `not_the_same` says why it does not have the archive's binlogs. Raises: UpstreamError, IDENTITY or POSITION_GONE if the archive
+    cannot go on with it.
     """
     _both_have_gtids(generation, executed, source, where, not_the_same)
     if isinstance(executed, GtidList):
@@ -71,7 +71,7 @@ async def file_to_go_on_with(
 def _both_have_gtids(
     generation: Generation, executed: GtidValue | None, source: SourceGtids, where: str, not_the_same: UpstreamError
 ) -> None:
-    """Raises: UpstreamError IDENTITY, with what must be otherwise."""
+    """Raise UpstreamError IDENTITY, with what must change, if one of the two has no GTIDs."""
     state = source.binlog_state
     why = ""
     if isinstance(executed, GtidList):
@@ -97,7 +97,7 @@ def _both_have_gtids(
 
 
 def last_without_gtids(generation: Generation) -> str | None:
-    """The newest file with transactions, where some of them have no GTID: nobody can tell whether another source has those."""
+    """Return the newest file with transactions if some of them have no GTID: it is unknown whether another source has those."""
     view = generation.gtids.view()
     newest = max((place for place, file in enumerate(generation.files) if file.groups), default=None)
     return view.names[newest] if newest is not None and newest in view.anonymous_files else None

@@ -1,4 +1,4 @@
-"""Attaching to a source: who it is, whether the archive can go on with it and where, and all statements before the dump."""
+"""Attachment to a source: its identity, whether and where the archive can go on with it, and all statements before the dump."""
 
 import asyncio
 from dataclasses import dataclass
@@ -44,20 +44,20 @@ class Attached:
     identity: SourceIdentity
     gtids: SourceGtids
     place: Position | None
-    """Where the stream goes on in the archive; None: with a new file."""
+    """The place in the archive where the stream goes on; None means with a new file."""
     file: str
-    """The file's name for the dump command; empty: the source's oldest."""
+    """The file's name for the dump command; empty means the source's oldest."""
     binlogs_listed: bool
-    """Whether the source's list of binlogs was seen."""
+    """True if the source's list of binlogs was seen."""
     semi_sync: bool
     another: bool
-    """Whether it is another server than the archive's, accepted by an operator."""
+    """True if it is another server than the archive's, accepted by an operator."""
     begins: bool
-    """Whether a new generation of the archive begins with `file`."""
+    """True if a new generation of the archive begins with `file`."""
     gap: AcceptedGap | None = None
-    """The accepted gap that it stands behind."""
+    """The accepted gap after which the stream starts."""
     leaves_out: str | None = None
-    """The variable by which the source writes nothing of what it applies as a replica; None: it writes that too."""
+    """The variable that makes the source omit what it applies as a replica from its binlog; None if it writes that too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,10 @@ class _Agreed:
 
 
 class Attacher:
-    """Makes connections to one source, for one archive. `link` gets who answers; nothing else changes by a failed attempt.
+    """A factory of connections to one source, for one archive. `link` gets the source's identity; nothing else changes by a failed
+    attempt.
 
-    listen_host: where this relay itself listens, at the port of `own`; None: nowhere.
+    `listen_host` is the address where this relay itself listens, at the port of `own`; None if it does not.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Attacher:
     ) -> None:
         self._archive = archive
         self.settings = settings
-        """For connections from now on."""
+        """These settings apply to connections from now on."""
         self._own = own
         self._server_uuid = server_uuid
         self._link = link
@@ -102,9 +103,9 @@ class Attacher:
         return self._archive.current
 
     async def open(self) -> SourceConnection:
-        """A connection that is logged in. Raises: UpstreamError."""
+        """Return a connection that is logged in. Raises: UpstreamError."""
         settings, listen_host = self.settings, self._listen_host
-        # Nothing else would tell: a relay shows replicas its source's identity, and has all that its archive has.
+        # Nothing else would detect it: a relay shows replicas its source's identity, and has all that its archive has.
         if listen_host is not None and await asyncio.to_thread(
             is_own_address, settings.host, settings.port, listen_host, self._own.port
         ):
@@ -114,12 +115,12 @@ class Attacher:
         return await open_source(settings)
 
     async def attach(self, place: Position | None, *, accept_another: bool, gap: AcceptedGap | None = None) -> Attached:
-        """A connection, after all statements that come before the dump. place: the archive's end. gap: as somebody accepted it.
-        Raises: UpstreamError; GapRefused where the gap is another one by now.
+        """Return a connection, after all statements that come before the dump. `place` is the archive's end, `gap` the accepted gap.
+        Raises: UpstreamError; GapRefused if the gap differs by now.
 
-        MariaDB does not list its binlogs while a commit waits for an acknowledgement. It may wait for ours, or for that of
-        a replica that is away: the list is done without then, and the source's answer to the dump command tells. For another
-        server than the archive's the list is needed.
+        MariaDB does not list its binlogs while a commit waits for an acknowledgement. It may wait for ours, or for that of a
+        disconnected replica: then the list is skipped, and the source's answer to the dump command decides. For another server than the
+        archive's the list is required.
         """
         ask = self.settings.ack == "none" or beyond_the_command(place) or gap is not None
         connection = await self.open()
@@ -129,7 +130,7 @@ class Attacher:
             except BinlogsWithheld as error:
                 if gap is not None:
                     raise
-                connection.close()  # its statement may be answered in an hour
+                connection.close()  # Its statement may be answered in an hour
                 log.info("binlog_list_withheld", what=error.what, note="attaching without it")
                 connection = await self.open()
                 return await self._set_up(connection, place, False, accept_another)
@@ -138,9 +139,9 @@ class Attacher:
             raise
 
     async def examine(self, place: Position | None) -> str:
-        """Whether the archive could go on with this source now, without attaching to it. Returns with what, for a person.
+        """Check whether the archive could go on with this source now, without attaching to it. Returns the place, as text for a person.
 
-        Raises: UpstreamError with why it cannot.
+        Raises: UpstreamError with the reason if it cannot.
         """
         connection = await self.open()
         try:
@@ -154,7 +155,7 @@ class Attacher:
         if agreed.begins:
             return f"with a new generation, from its {agreed.file} on"
         where = f"at {agreed.place}" if agreed.place is not None else f"with its {agreed.file or 'oldest binlog'}"
-        # A second address, or an address that was given to it since.
+        # This is a second address, or an address that was given to it since.
         return where if another or self._generation.identity is None else f"{where}; it is the archive's own server"
 
     async def _set_up(
@@ -198,11 +199,11 @@ class Attacher:
         )
 
     def gap_plan(self, *, accept_another: bool) -> GapPlan:
-        """Who finds out what lies between the archive's end and what this source has."""
+        """Return the plan that finds out what lies between the archive's end and what this source has."""
         return GapPlan(self._archive, self.open, self.where, self.settings.server_id, accept_another=accept_another)
 
     async def _behind_gap(self, connection: SourceConnection, gap: AcceptedGap) -> _Agreed:
-        """Where to go on as it was accepted. Raises: UpstreamError; GapRefused where the gap is another one by now."""
+        """Return where to go on as it was accepted. Raises: UpstreamError; GapRefused if the gap differs by now."""
         plan = self.gap_plan(accept_another=True)
         now = await plan.find(GapRequest(gap.by, gap.time, gap.stop, gap.to))
         if not now.same_facts(gap):
@@ -212,7 +213,7 @@ class Attacher:
     async def _agree_on_start(
         self, connection: SourceConnection, place: Position | None, *, ask: bool, another: bool
     ) -> _Agreed:
-        """Where to go on. Raises: UpstreamError; IDENTITY also for a source without transactions that the archive has."""
+        """Return where to go on. Raises: UpstreamError; IDENTITY also for a source without transactions that the archive has."""
         gtids = await self._ask_gtids(connection, ask)
         if place is None and isinstance(self.settings.start, StartGtid):
             asking = await self.open()
@@ -233,7 +234,7 @@ class Attacher:
     async def _go_on(
         self, connection: SourceConnection, place: Position | None, gtids: SourceGtids, *, ask: bool, another: bool
     ) -> tuple[Position | None, str]:
-        """In the archive's own files."""
+        """Return where to go on in the archive's own files."""
         executed = self._archive.executed
         missing = ""
         if place is not None and executed is not None:
@@ -245,7 +246,7 @@ class Attacher:
         except UpstreamError as error:
             if not missing or error.kind not in TERMINAL:
                 raise
-            # The position has the clearer name, the transactions say what is at stake.
+            # The position has the clearer name, the transactions show what would be lost.
             text = f"{error.what}. It lacks transactions that the archive has: {missing}"
             raise UpstreamError(error.kind, text, error.advice, name=error.name, number=error.number) from error
         if missing:
@@ -253,7 +254,7 @@ class Attacher:
         return found
 
     async def _ask_gtids(self, connection: SourceConnection, ask: bool) -> SourceGtids:
-        """What the source says of GTIDs. Raises: UpstreamError."""
+        """Return the GTIDs that the source reports. Raises: UpstreamError."""
         try:
             return await read_source_gtids(connection, connection.facts.flavour, with_state=ask)
         except pymysql.err.MySQLError as error:
@@ -265,7 +266,7 @@ class Attacher:
             raise
 
     async def _compare_tail(self, place: Position) -> None:
-        """Another server than the archive's, and an operator stated that it has the same binlogs."""
+        """Compare the last events: it is another server than the archive's, and an operator stated that it has the same binlogs."""
         connection = await self.open()
         try:
             await compare_tail(connection, self._generation, place)
@@ -290,7 +291,7 @@ class Attacher:
                 log.warning("registration_not_kept", why=error.strerror, note="asked again at the next attempt")
 
     async def _ask_semi_sync(self, connection: SourceConnection) -> bool:
-        """Whether the stream is semi-synchronous. What the source makes of it is logged when it is other than before."""
+        """Return whether the stream is semi-synchronous. The source's answer is logged when it differs from before."""
         if self.settings.ack == "none":
             return False
         state = await connection.ask_semi_sync()
@@ -314,7 +315,7 @@ class Attacher:
     # --- what else is known of a refused stream ------------------------------------------------------------------------
 
     async def explained(self, error: UpstreamError, place: Position | None) -> UpstreamError:
-        """What the list of binlogs has to say about a position that the source refused; the refusal where it is withheld."""
+        """Return the error that the list of binlogs gives for a position that the source refused; the refusal if there is no list."""
         connection: SourceConnection | None = None
         try:
             connection = await self.open()
@@ -327,7 +328,7 @@ class Attacher:
         return error
 
     async def with_the_others_name(self, error: UpstreamError) -> UpstreamError:
-        """The refusal, with where the other replica may be as far as the source tells."""
+        """Return the refusal, with the other replica's address as far as the source reports it."""
         connection: SourceConnection | None = None
         try:
             connection = await self.open()
@@ -348,7 +349,7 @@ class Attacher:
 
 
 def source_identity(facts: SourceFacts) -> SourceIdentity:
-    """Who the server is, for the archive."""
+    """Return the server's identity for the archive."""
     return SourceIdentity(
         flavour=facts.flavour, version=facts.version, server_id=facts.server_id, server_uuid=facts.server_uuid
     )

@@ -1,8 +1,8 @@
-"""What lies between the archive's end and what the source still has: looked at for somebody who is to accept it.
+"""The gap between the archive's end and what the source still has, determined for the operator who must accept it.
 
-1. the newest file of the archive that the source has too: up to there both are the same
-2. the source's file after that one, or the one that was named: with it the archive goes on
-3. by GTID: what was never archived, and what the source has lost
+1. the newest file of the archive that the source has too: up to there both are identical
+2. the source's file after that one, or the named one: with it the archive goes on
+3. by GTID: which transactions were never archived, and which the source has lost
 """
 
 import asyncio
@@ -32,20 +32,21 @@ from relay.upstream.source.source_gtids import SourceGtids, read_source_gtids
 
 Open = Callable[[], Awaitable[SourceConnection]]
 _UNKNOWN_STOP: Final = "a source that does not lead on"
-# The ledger's row stays readable, whatever many server_ids an account makes up.
+# The ledger's row stays readable, however many server_ids an account makes up.
 _MOST_NAMED: Final = 100
 
 
 class GapRefused(RelayError):
-    """There is no gap that could be accepted, or not so. `str()` says why, and what to do."""
+    """The error that there is no such gap, or that it cannot be accepted. `str()` says why, and what to do."""
 
     exit_code = ExitCode.FINDINGS
 
 
 @dataclass(frozen=True, slots=True)
 class GapRequest:
-    """Who wants to accept the gap, after which trouble with the source. to: where the archive is to go on; None: as soon as
-    it can. sent: to whom the newest generation is being sent, and up to where; for those of whom no marks are kept."""
+    """A request to accept the gap: who makes it, and after which trouble with the source. `to` is where the archive must go on (None:
+    as early as possible). `sent` lists the receivers of the newest generation and up to where it was sent to them, for those without
+    kept positions."""
 
     by: str
     time: float
@@ -56,15 +57,15 @@ class GapRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Common:
-    """The newest file that both have: `place`, up to where they have the same. number: its place in the source's list."""
+    """The newest file that both have. Both are identical up to `place`; `number` is its place in the source's list."""
 
     place: Position
     number: int
 
 
 class GapPlan:
-    """Looks at the source at `where` (host:port). open: a new connection to it; each question uses one up. server_id: the
-    relay's own. accept_another: an operator named another server than the archive's."""
+    """A plan for the source at `where` (host:port). `open` makes a new connection to it; each question uses one up. `server_id` is the
+    relay's own. With `accept_another` an operator named another server than the archive's."""
 
     def __init__(
         self, archive: Archive, open: Open, where: str, server_id: int, *, accept_another: bool = False
@@ -80,7 +81,7 @@ class GapPlan:
         return self._archive.current
 
     async def find(self, request: GapRequest) -> AcceptedGap:
-        """The gap as it is now. Nothing is changed. Raises: GapRefused; UpstreamError; ArchiveError."""
+        """Return the gap as it is now. Nothing is changed. Raises: GapRefused; UpstreamError."""
         generation = self._generation
         end = generation.end
         if end is None:
@@ -124,7 +125,7 @@ class GapPlan:
             to = Position(first.name, FIRST_EVENT)
         head = first if to.file == first.name else await self._look(to.file)
         cut_off = await self._cut_off(common) if common is not None else GtidSet()
-        # What it had executed as it began that file tells what it lost, unless others were written and removed in between.
+        # The set that it had executed at the start of that file shows what it lost, unless others were written and removed in between.
         tells = common is None or common.place == end or _is_next(first.name, common.place.file)
         if common is not None and cut_off and same_server and tells and _has_executed(cut_off, gtids, first):
             # Its binlog lost them, its tables did not: replicas are sent them as before.
@@ -184,9 +185,9 @@ class GapPlan:
         return known.server_id == found.server_id
 
     async def _common(self, listed: list[tuple[str, int]]) -> _Common | None:
-        """The newest of the source's files that the archive has too.
+        """Return the newest of the source's files that the archive has too.
 
-        From one on all differ, so it is searched by halves: a source may have thousands.
+        From some file on all differ, so it is found by bisection: a source may have thousands.
         """
         generation = self._generation
         held = [(number, name, size) for number, (name, size) in enumerate(listed) if generation.file(name) is not None]
@@ -203,7 +204,7 @@ class GapPlan:
         return found
 
     async def _cut_off(self, common: _Common) -> GtidSet:
-        """What of MySQL's is archived behind the place up to which both have the same. Raises: GapRefused."""
+        """Return which of MySQL's transactions are archived after the place up to which both are identical. Raises: GapRefused."""
         if not isinstance(self._archive.executed, GtidSet):
             return GtidSet()
         generation, place = self._generation, common.place
@@ -235,7 +236,8 @@ class GapPlan:
         return None if offset is None else Position(name, offset)
 
     async def _file_by_gtid(self, gtids: SourceGtids, first: SourceFile) -> str:
-        """Of another server, the file with the first transaction that the archive lacks; its oldest where that is gone."""
+        """Return, for another server, the file with the first transaction that the archive does not have; its oldest if that was
+        purged."""
         of_gtids = gap_gtids(self._archive.executed, gtids, first, first, GtidSet(), same_server=False)
         if of_gtids is None:
             return first.name
@@ -266,7 +268,7 @@ class GapPlan:
         rest: list[tuple[str, int]],
         common: _Common | None,
     ) -> Position:
-        """Where somebody wants to go on. Raises: GapRefused for a place where the archive cannot."""
+        """Return the requested place to go on. Raises: GapRefused for a place where the archive cannot."""
         sizes = dict(listed)
         if to.file not in sizes:
             raise GapRefused(f"{self._where} has no {to.file}; it has {listed[0][0]} to {listed[-1][0]}.")
@@ -293,13 +295,13 @@ class GapPlan:
 
 
 def _is_next(name: str, before: str) -> bool:
-    """Whether a source begins the file `name` after `before`, as far as names say."""
+    """Return whether a source begins the file `name` after `before`, by their names."""
     of_series = name.rpartition(".")[0] == before.rpartition(".")[0]
     return of_series and binlog_number(name) == binlog_number(before) + 1
 
 
 def _has(source: SourceGtids, first: SourceFile, same_server: bool) -> GtidSet:
-    """What the source, of MySQL's, has executed of what may be archived."""
+    """Return which archivable transactions a MySQL source has executed."""
     if not same_server:
         return source.executed
     return first.before | source.purged if isinstance(first.before, GtidSet) else source.purged
@@ -318,10 +320,10 @@ def gap_gtids(
     *,
     same_server: bool,
 ) -> GapGtids | None:
-    """The gap by GTID; None: where they do not tell. first: the source's first file that is not the archive's; head: the one that
-    is gone on with. cut_off: what replicas are sent no more of what is archived.
+    """Return the gap by GTID; None if GTIDs do not show it. `first` is the source's first file that is not the archive's, `head` the
+    one with which the archive goes on. `cut_off` are archived transactions that replicas are no longer sent.
 
-    What the archive has and the same server had not executed before `first`, it has lost, whatever has these numbers now.
+    The same server has lost what the archive has and it had not executed before `first`, whatever has these numbers now.
     """
     if isinstance(executed, GtidSet):
         if source.mode != "ON" or not isinstance(first.before, GtidSet) or not isinstance(head.before, GtidSet):
@@ -337,7 +339,7 @@ def gap_gtids(
 
 
 async def _sent_beyond(generation: Generation, place: Position, connected: Sequence[SentPlace]) -> tuple[str, ...]:
-    """Who was sent what comes after `place`: who is connected, and who has left marks, as replicas by file and position do."""
+    """Return the replicas that were sent events after `place`: connected ones, and those by file and position with kept positions."""
     later = [file.name for file in generation.files if file.number >= binlog_number(place.file)]
     marks = await asyncio.to_thread(generation.replicas.sent_in, later)
     found: dict[ReplicaIdentity, Position] = {}
@@ -353,7 +355,7 @@ async def _sent_beyond(generation: Generation, place: Position, connected: Seque
 
 
 def parse_place(text: str) -> Position:
-    """FILE:POSITION. Raises: GapRefused."""
+    """Return the place of FILE:POSITION. Raises: GapRefused."""
     file, colon, offset = text.rpartition(":")
     try:
         if colon and offset.isdecimal():

@@ -1,4 +1,4 @@
-"""Does the source have every transaction that the archive has?"""
+"""The transactions of the archive that a source does not have."""
 
 from protocol.gtid.dump_refusals import shown_set
 from protocol.gtid.gtid_set import GtidSet
@@ -8,10 +8,10 @@ from relay.upstream.source.source_gtids import SourceGtids
 
 
 def missing_in_set(archived: GtidSet | GtidList, source: SourceGtids, *, same_server: bool) -> str:
-    """The transactions of the archive that the source does not know of, as text for a person; empty: it has them all.
+    """Return the transactions of the archive that the source does not know, as text for a person; empty if it has them all.
 
-    A MariaDB domain that the same server does not know any more was taken out of its state on purpose (FLUSH BINARY LOGS
-    DELETE_DOMAIN_ID), unless nothing at all is left there.
+    A MariaDB domain that the same server no longer knows was removed from its state on purpose (FLUSH BINARY LOGS DELETE_DOMAIN_ID),
+    unless nothing at all is left there.
     """
     if isinstance(archived, GtidSet):
         lost = archived - source.executed if source.mode is not None else GtidSet()
@@ -29,9 +29,10 @@ def missing_in_set(archived: GtidSet | GtidList, source: SourceGtids, *, same_se
 
 
 def missing_of_position(archived: GtidPosition, source: SourceGtids, *, same_server: bool = False) -> str:
-    """The same for a MariaDB server that others wrote before: of each domain the last group counts, it has the ones before it.
+    """Return the same for a MariaDB server that others wrote before: the last group of each domain counts, and implies the ones before
+    it.
 
-    Only the last is looked for: a server that was made from a backup knows the older servers of a domain no more.
+    Only the last is looked for: a server that was made from a backup no longer knows the older servers of a domain.
     """
     state = source.binlog_state or GtidList()
     kept_domains = {gtid.domain_id for gtid in state}
@@ -44,9 +45,9 @@ def missing_of_position(archived: GtidPosition, source: SourceGtids, *, same_ser
 def missing_in_its_files(
     own: GtidSet | GtidList, executed: GtidSet | GtidList, source: SourceGtids, *, same_server: bool
 ) -> str:
-    """The same for the source of the archive's newest generation, of which those files say `own`.
+    """Return the same for the source of the archive's newest generation, whose files contain `own`.
 
-    executed: also by the generations before it, which are of other servers.
+    `executed` also covers the generations before it, which are of other servers.
     """
     if isinstance(own, GtidSet) or isinstance(executed, GtidSet):
         return missing_in_set(executed, source, same_server=same_server)
@@ -58,7 +59,7 @@ def missing_in_its_files(
 
 
 def _range(last: DomainGtid, state: GtidList) -> str:
-    """What is missing up to `last`: it alone, or from what the source has of that server on."""
+    """Return what is missing up to `last`: it alone, or everything after what the source has of that server."""
     held = state.server(last.domain_id, last.server_id)
     if held is None:
         return f"all of domain {last.domain_id} and server {last.server_id} up to {last}"
@@ -66,7 +67,7 @@ def _range(last: DomainGtid, state: GtidList) -> str:
 
 
 def missing_transactions_error(missing: str, where: str) -> UpstreamError:
-    """The refusal of a source that does not have what the archive has."""
+    """Return the refusal of a source that does not have all that the archive has."""
     return UpstreamError(
         FailureKind.IDENTITY,
         f"the source {where} lacks transactions that the archive has: {missing}",

@@ -1,4 +1,4 @@
-"""Whether an address is the relay's own: what it would follow there is itself, under its source's name."""
+"""The check whether an address is the relay's own: there it would follow itself, under its source's name."""
 
 import socket
 from typing import Final, NamedTuple
@@ -7,7 +7,7 @@ _ANY: Final = ("", "0.0.0.0", "::")
 
 
 class ListenAddress(NamedTuple):
-    """Where replicas reach this relay. `host` None: nowhere; `port` is for the source's list of replicas too."""
+    """The address where replicas reach this relay. If `host` is None there is none; `port` is for the source's list of replicas too."""
 
     host: str | None = None
     port: int = 0
@@ -17,9 +17,9 @@ NOWHERE: Final = ListenAddress()
 
 
 def is_own_address(host: str, port: int, listen_host: str, listen_port: int) -> bool:
-    """Whether connections to `host` end at our own listener. Blocking where the ports are the same: the name is looked up.
+    """Return whether connections to `host` end at our own listener. It blocks if the ports are the same, as the name is looked up.
 
-    A name that cannot be looked up is no address of ours: who connects gets the reason.
+    A name that cannot be looked up is not our address: the connection attempt will report the reason.
     """
     if port != listen_port:
         return False
@@ -37,7 +37,7 @@ def _addresses(host: str) -> set[str]:
 
 
 def _is_local(address: str) -> bool:
-    """The system lets nobody bind to another machine's address."""
+    """Return whether an address is local: the system refuses to bind to another machine's address."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -1,4 +1,4 @@
-"""A binlog at the source, looked at without archiving it: its head, and whether it is the archived one."""
+"""A binlog at the source, examined without archiving it: its head, and whether it is the archived one."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,8 @@ _NOT_THE_SAME: Final = (FailureKind.IDENTITY, FailureKind.POSITION_GONE)
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """created, server_id: when and by whom it was made, Unix seconds. before: what its head says was executed before it."""
+    """A file of the source. `created` (Unix seconds) and `server_id` say when and by whom it was made; `before` is what had been
+    executed before it."""
 
     name: str
     created: int
@@ -40,7 +41,7 @@ class SourceFile:
 
 
 async def read_source_file(connection: SourceConnection, name: str) -> SourceFile:
-    """The head of the source's `name`; the connection is used up. Raises: UpstreamError."""
+    """Return the head of the source's `name`; the connection is used up. Raises: UpstreamError."""
     described: ArchivedFile | None = None
     collector: FileGtidCollector | None = None
     seen = 0
@@ -69,10 +70,10 @@ async def read_source_file(connection: SourceConnection, name: str) -> SourceFil
 async def same_up_to(
     connection: SourceConnection, generation: Generation, file: ArchivedFile, size_bytes: int
 ) -> int | None:
-    """Up to which transaction's end the archived `file` and the source's, of that size, are the same; None: they are two files.
+    """Return the end of the last transaction up to which the archived `file` and the source's, of that size, are identical; None if
+    they are two files.
 
-    When and by whom it was made, and the last events, are compared. The connection is used up. Raises: UpstreamError;
-    ArchiveError.
+    The time, the server that made it and the last events are compared. The connection is used up. Raises: UpstreamError; ArchiveError.
     """
     offset = min(size_bytes, file.end, OFFSET_LIMIT - 1)
     check = await generation.check_position(file.name, offset)
@@ -91,7 +92,7 @@ async def same_up_to(
 
 
 async def rotates_to(generation: Generation, file: ArchivedFile) -> str | None:
-    """The file that the archived `file` leads to by the Rotate that it ends with; None: it does not end so. Raises: ArchiveError."""
+    """Return the file named by the Rotate at the end of the archived `file`; None if it does not end with one. Raises: ArchiveError."""
     check = await generation.check_position(file.name, file.end - 1)
     start = check.group[0] if check.group is not None else check.before
     if start is None or file.end - start > _LONGEST_ROTATE:
@@ -107,10 +108,10 @@ async def rotates_to(generation: Generation, file: ArchivedFile) -> str | None:
 
 
 async def is_boundary(connection: SourceConnection, name: str, offset: int) -> bool:
-    """Whether a transaction of the source's `name` may begin at `offset`.
+    """Return whether a transaction of the source's `name` may begin at `offset`.
 
-    The file is fetched up to there, into a temporary file, as only what comes before tells it; the connection is used up.
-    Raises: UpstreamError; OSError.
+    The file is fetched up to there, into a temporary file, as only the preceding events decide it; the connection is used up. Raises:
+    UpstreamError; OSError.
     """
     if offset == FIRST_EVENT:
         return True
@@ -137,7 +138,7 @@ async def is_boundary(connection: SourceConnection, name: str, offset: int) -> b
 
 
 def _ends_at_boundary(descriptor: int, offset: int) -> bool:
-    """Blocking."""
+    """Return whether the file ends between two transactions. Blocking."""
     reader = EventReader(DescriptorBytes(descriptor))
     try:
         for _run in reader.runs(stop=offset):
@@ -148,7 +149,7 @@ def _ends_at_boundary(descriptor: int, offset: int) -> bool:
 
 
 def _is_made(event: bytes) -> bool:
-    """Whether the source made it for this stream: it stands in no file."""
+    """Return whether the source made the event for this stream, so that no file contains it."""
     return not any(event[LOG_POS]) and event[TYPE_AT] in (
         EventType.ROTATE,
         EventType.HEARTBEAT,

@@ -1,6 +1,6 @@
-"""`source.start = { gtid = … }`: the file to begin with is the one that the source would begin with for such a replica.
+"""The start by `source.start = { gtid = … }`: the first file is the one with which the source would begin for such a replica.
 
-An archived file is a copy of the source's from its first byte on, so the stream itself is asked for by file and position.
+An archived file is a copy of the source's from its first byte on, so the stream itself is requested by file and position.
 """
 
 from typing import Final
@@ -25,10 +25,10 @@ _DUMP_NON_BLOCK: Final = 1
 async def file_for_gtids(
     connection: SourceConnection, text: str, source: SourceGtids, *, of: str = "source.start"
 ) -> str:
-    """The source's file for a replica that has the transactions in `text`; the connection is used up by the question.
+    """Return the source's file for a replica that has the transactions in `text`; the connection is used up by the question.
 
-    of: whose transactions they are, for the messages.
-    Raises: UpstreamError, SETUP for a text or a source that is of another kind, POSITION_GONE for purged transactions.
+    `of` says whose transactions they are, for the messages. Raises: UpstreamError, SETUP for a text or a source of another kind,
+    POSITION_GONE for purged transactions.
     """
     facts = connection.facts
     held, position = _parsed(text, facts.flavour)

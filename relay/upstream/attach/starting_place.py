@@ -1,4 +1,4 @@
-"""Where in the source's binlogs a stream begins, and why it cannot where it cannot."""
+"""The place in the source's binlogs where a stream begins, or the reason why it cannot."""
 
 import structlog
 
@@ -14,10 +14,10 @@ log = structlog.get_logger()
 async def agree_on_start(
     connection: SourceConnection, place: Position | None, settings: ServerSource, *, ask: bool = True
 ) -> tuple[Position | None, str]:
-    """(where the stream goes on in the archive or None for a new file, file name for the dump command).
+    """Return (where the stream goes on in the archive or None for a new file, file name for the dump command).
 
-    place: the archive's end. ask: compare with the source's list of binlogs; without, it is the source's answer to the dump
-    command that tells. Raises: UpstreamError, POSITION_GONE and IDENTITY for a source that cannot go on from there.
+    `place` is the archive's end. With `ask` it is compared with the source's list of binlogs; otherwise the source's answer to the dump
+    command decides. Raises: UpstreamError, POSITION_GONE and IDENTITY for a source that cannot go on from there.
     """
     if place is None:
         return None, await _first_file(connection, settings, ask)
@@ -50,13 +50,13 @@ async def agree_on_start(
         )
     at = names.index(place.file)
     if size == place.offset and place.offset >= OFFSET_LIMIT and at + 1 < len(names):
-        # A file that ends beyond 4 GiB cannot be asked for at its end; it is complete, so the next one follows.
+        # A file that ends beyond 4 GiB cannot be requested at its end; it is complete, so the next one follows.
         return None, names[at + 1]
     return _addressable(place), place.file
 
 
 def beyond_the_command(place: Position | None) -> bool:
-    """Whether only the list of binlogs can tell how a stream goes on from there."""
+    """Return whether only the list of binlogs can tell how a stream goes on from there."""
     return place is not None and place.offset >= OFFSET_LIMIT
 
 

@@ -1,4 +1,4 @@
-"""Is the file of another server the one that was archived? The last events of both are compared before the stream goes on."""
+"""The check that a file of another server is the archived one: the last events of both are compared before the stream goes on."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import ACCEPT_GAP, FailureKind, UpstreamError
 
 _TAIL_BYTES: Final = 1024
-# The marker bits of both layouts and the in-use bit, which stands in the low byte.
+# The marker bits of both layouts and the in-use bit, which is in the low byte.
 _IGNORED_FLAGS: Final = 0x3C01
 _NOTHING_CHANGED: Final = (
     "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own."
@@ -35,9 +35,9 @@ _NOTHING_CHANGED: Final = (
 
 
 async def compare_tail(connection: SourceConnection, generation: Generation, place: Position) -> None:
-    """Compares what stands before `place`, the archive's end, with the source's file; the connection is used up.
+    """Compare the events before `place`, the archive's end, with the source's file; the connection is used up.
 
-    Markers and the checksums that cover them are left out. Raises: UpstreamError, IDENTITY where they differ; ArchiveCorrupt.
+    Markers and the checksums that cover them are left out. Raises: UpstreamError, IDENTITY if they differ; ArchiveCorrupt.
     """
     with generation.open_reader(place.file) as reader:
         around = await generation.check_position(place.file, max(FIRST_EVENT, place.offset - _TAIL_BYTES))
@@ -54,7 +54,7 @@ async def compare_tail(connection: SourceConnection, generation: Generation, pla
                 advice="Check the disk, then run `archive verify --deep`.",
             ) from error
     checksum = reader.file.checksum > 0
-    # When its file was made, and by whom: that is the same in every copy.
+    # The creation time and server_id of its file are the same in every copy.
     head = reader.file.created.to_bytes(4, "little") + reader.file.server_id.to_bytes(4, "little")
     if not ours:
         return
@@ -95,7 +95,7 @@ def _differs(file: str, offset: int, size: int, got: int) -> UpstreamError:
 
 
 def _read_tail(reader: FileReader, start: int, stop: int) -> list[tuple[int, bytes]]:
-    """(offset, event) of the last events before `stop`, at least _TAIL_BYTES of them; all from `start` where there is less."""
+    """Return (offset, event) of the last events before `stop`, at least _TAIL_BYTES of them; all from `start` if there is less."""
     places: list[tuple[int, int]] = []
     for offset, fields in event_headers(reader, start, stop, _TAIL_BYTES):
         places.append((offset, fields.size))
@@ -105,7 +105,7 @@ def _read_tail(reader: FileReader, start: int, stop: int) -> list[tuple[int, byt
 
 
 def _artificial(event: bytes, *, first: bool) -> bool:
-    """Whether the source made it for this stream: no byte of it is in the file."""
+    """Return whether the source made the event for this stream, so that no byte of it is in the file."""
     kind = event[TYPE_AT]
     if kind == EventType.FORMAT_DESCRIPTION:
         return not first

@@ -1,1 +1,1 @@
-"""The source's tables, asked of it and noticed in the stream: what `relay/schema_history` keeps."""
+"""The source's tables, queried from it and noticed in the stream, for `relay/schema_history`."""

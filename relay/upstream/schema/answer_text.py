@@ -11,16 +11,17 @@ class SchemaSource(Protocol):
     async def query(
         self, statement: str, timeout_s: float | None = None, bound: AnswerBound = ORDINARY
     ) -> list[tuple[Any, ...]]:
-        """The rows of a statement. bound: the most that is read of them."""
+        """Return the rows of a statement. `bound` limits how much of them is read."""
 
 
 def answer_text(value: object) -> str:
-    """A value as text: old servers send some of these columns as bytes. NULL, as for the column of a key on an expression: ''."""
+    """Return a value as text: old servers send some of these columns as bytes. NULL, as for the column of a key on an expression,
+    becomes ''."""
     if value is None:
         return ""
     return value.decode("utf-8", "replace") if isinstance(value, bytes | bytearray) else str(value)
 
 
 def quoted_text(text: str) -> str:
-    """A string literal that is right whatever sql_mode says of backslashes."""
+    """Return a string literal that is correct whatever sql_mode says about backslashes."""
     return f"CONVERT(x'{text.encode().hex()}' USING utf8)" if "\\" in text else "'" + text.replace("'", "''") + "'"

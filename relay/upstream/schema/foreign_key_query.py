@@ -1,7 +1,7 @@
-"""The source's foreign keys, asked without opening a table.
+"""The source's foreign keys, queried without opening a table.
 
 MySQL from 8.0 on answers from its dictionary, schema by schema. Before it, and in MariaDB, information_schema's own tables of
-constraints open each table of a schema; InnoDB's, which do not, need PROCESS and tell of all schemas at once.
+constraints open each table of a schema; InnoDB's, which do not, need PROCESS and cover all schemas at once.
 """
 
 import re
@@ -17,16 +17,16 @@ from relay.upstream.source.answer_bound import TABLE_LIST
 
 NamedForeignKeys = tuple[tuple[str, ForeignKey], ...]
 ForeignKeysOfTables = dict[str, NamedForeignKeys | None]
-"""By the tables' names; None: not known. Those that are not in it have none."""
+"""This type maps tables' names to their foreign keys; None means not known. Tables that are missing from it have none."""
 
 _TIMEOUT_S: Final = 120.0
 MOST_FOREIGN_KEYS: Final = 100_000
-"""With more none is known: they would crowd a process that is there for a stream."""
+"""With more, none is considered known: they would crowd a process that exists for a stream."""
 _MOST_COLUMNS: Final = 4 * MOST_FOREIGN_KEYS
 _WITH_DICTIONARY: Final = (8, 0, 0)
 
 OF_RELAY: Final = "SHOW GLOBAL STATUS LIKE 'Binlog_relay_%'"
-"""Has rows of relays only."""
+"""Only relays have rows for this statement."""
 _COLUMNS: Final = (
     "SELECT TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, "
     "REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = {schema} AND "
@@ -36,21 +36,21 @@ _RULES: Final = (
     "SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS "
     "WHERE CONSTRAINT_SCHEMA = {schema}"
 )
-# InnoDB has names of files: `t@1ob` is `tüb`.
-# One with other characters is not as the server has it: MariaDB so keeps names of tables that were not there.
+# InnoDB has names of files: `t@1ob` is `tüb`. A name with other characters is not as the server has it: MariaDB keeps names of tables
+# that did not exist in this form.
 _FILE_NAME: Final = re.compile(r"[\w$@#-]+", re.ASCII)
 _NAME: Final = "CONVERT(CONVERT(CAST(SUBSTRING_INDEX({name}, '/', {part}) AS BINARY) USING filename) USING utf8)"
 _INNODB_KEYS: Final = "SELECT ID, {names}, TYPE, REF_NAME FROM information_schema.INNODB_SYS_FOREIGN LIMIT {limit}"
 _INNODB_COLUMNS: Final = (
     "SELECT ID, POS, FOR_COL_NAME, REF_COL_NAME FROM information_schema.INNODB_SYS_FOREIGN_COLS LIMIT {limit}"
 )
-# Bits of TYPE; none of them: RESTRICT.
+# These are bits of TYPE; none of them means RESTRICT.
 _ON_DELETE: Final = ((1, CASCADE), (2, SET_NULL), (16, "NO ACTION"))
 _ON_UPDATE: Final = ((4, CASCADE), (8, SET_NULL), (32, "NO ACTION"))
 
 
 class ForeignKeyQuery:
-    """Asks over one connection. `refusal`: why the source does not tell; empty: it does, or nobody has asked."""
+    """The queries over one connection. `refusal` says why the source does not answer; it is empty if it does, or was not asked."""
 
     def __init__(self, source: SchemaSource) -> None:
         self._source = source
@@ -62,7 +62,7 @@ class ForeignKeyQuery:
         self.lacks_privilege = False
 
     async def of_schema(self, schema: str) -> ForeignKeysOfTables | None:
-        """The foreign keys of the tables of one schema, those that have some; None: not known. Raises: as `query`."""
+        """Return the foreign keys of the tables of one schema that have some; None if unknown. Raises: as `query`."""
         if await self.is_of_relay():
             self.refusal = "it is a relay, which does not have them"
             return None
@@ -76,7 +76,8 @@ class ForeignKeyQuery:
         return self._all.get(schema, {}) if self._all is not None else None
 
     async def is_of_relay(self) -> bool:
-        """Whether the source is a relay: one shows neither prefixes of keys nor foreign keys, nor which collations are a default.
+        """Return whether the source is a relay: a relay shows neither prefixes of keys, nor foreign keys, nor which collations are a
+        default.
 
         Raises: as `query`.
         """
@@ -94,7 +95,7 @@ class ForeignKeyQuery:
             parts.setdefault((answer_text(table), answer_text(name)), []).append((int(place), *rest))
         found: dict[str, dict[str, ForeignKey]] = {}
         for (table, name), some in parts.items():
-            # One without a rule was made between the two questions: the statement makes the next question due.
+            # One without a rule was made between the two queries: the statement makes the next query due.
             on_delete, on_update = rules.get((table, name), (CASCADE, CASCADE))
             some.sort(key=lambda part: part[0])
             _place, _column, parent_schema, parent, _referenced = some[0]

@@ -1,6 +1,6 @@
-"""The source's tables, asked from its information_schema: columns, keys, foreign keys and engines.
+"""The source's tables from its information_schema: columns, keys, foreign keys and engines.
 
-Asked schema by schema, and only for what servers from 5.0 on answer from a table's definition without opening the table.
+They are queried schema by schema, and only for what servers from 5.0 on answer from a table's definition without opening the table.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from relay.upstream.source.answer_bound import TABLE_LIST
 
 _OWN_SCHEMAS: Final = frozenset({"information_schema", "performance_schema", "mysql", "sys"})
 _TIMEOUT_S: Final = 120.0
-# A schema with more is left out: its tables would crowd a process that is there for a stream.
+# A schema with more is left out: its tables would crowd a process that exists for a stream.
 COLUMNS_LIMIT: Final = 200_000
 
 _QUOTES_DEFAULTS: Final = (10, 2, 7)
@@ -38,15 +38,15 @@ _KEYS: Final = (
 
 
 _KeyPart = tuple[int, str, bool, int | None]
-"""Place, column, whether it is unique, prefix."""
+"""This tuple contains place, column, whether it is unique, and prefix."""
 
 
 class TooManyColumns(RelayError):
-    """A schema that is left out."""
+    """The error for a schema that is left out."""
 
 
 async def schemas_of(source: SchemaSource) -> dict[str, CharsetDefault]:
-    """The schemas that the account may see, the server's own left out, with their character sets and collations.
+    """Return the schemas that the account may see, without the server's own, with their character sets and collations.
 
     Raises: as `query`.
     """
@@ -61,7 +61,7 @@ async def schemas_of(source: SchemaSource) -> dict[str, CharsetDefault]:
 async def tables_of(
     source: SchemaSource, schema: str, foreign_keys: ForeignKeyQuery, most_columns: int = COLUMNS_LIMIT
 ) -> list[Table]:
-    """The tables of one schema that the account may see, views left out. Raises: TooManyColumns; as `query`."""
+    """Return the tables of one schema that the account may see, without views. Raises: TooManyColumns; as `query`."""
     limit = max(0, min(most_columns, COLUMNS_LIMIT))
     quoted = quoted_text(schema)
     tables = await source.query(_TABLES.format(schema=quoted), _TIMEOUT_S, TABLE_LIST)
@@ -116,13 +116,13 @@ async def tables_of(
 
 
 async def _quotes_defaults(source: SchemaSource) -> bool:
-    """Whether COLUMN_DEFAULT has texts in quotation marks, and NULL without: MariaDB from 10.2.7 on."""
+    """Return whether COLUMN_DEFAULT has texts in quotation marks, and NULL without: MariaDB from 10.2.7 on."""
     version = answer_text((await source.query("SELECT VERSION()", _TIMEOUT_S))[0][0])
     return "mariadb" in version.lower() and version_numbers(version) >= _QUOTES_DEFAULTS
 
 
 def _default(column_type: str, extra: str, told: object, quoted: bool | None) -> str | None:
-    """A default as Column has it. `quoted`: None, a relay tells it, which has it so."""
+    """Return a default as Column has it. `quoted` is None for a relay, which reports it in that form."""
     if told is None:
         return None
     text = answer_text(told)
@@ -145,9 +145,10 @@ def _foreign_keys(table: str, engine: str, told: ForeignKeysOfTables | None) -> 
 
 
 def _sound(table: Table, columns: dict[str, frozenset[str]]) -> NamedForeignKeys | None:
-    """A table's foreign keys; None, not known, if they name columns that are not there. `columns`: of the schema's tables, lower case.
+    """Return a table's foreign keys; None (not known) if they name missing columns. `columns` are those of the schema's tables, in
+    lower case.
 
-    MariaDB's list has columns by their old names where the table refers to itself.
+    MariaDB's list has columns by their old names if the table refers to itself.
     """
     for _name, key in table.foreign_keys or ():
         parent = columns.get(key.table.lower()) if key.schema.lower() == table.schema.lower() else None

@@ -1,8 +1,8 @@
-"""Records the source's tables beside the stream: notes statements that define some, and asks the source what came of them.
+"""The recorder of the source's tables beside the stream: it notes statements that define some, and asks the source for the results.
 
-The kernel tells where such statements stand; everything else happens in a thread of its own, with a connection of its own,
-so the stream waits for nothing. The source is asked when the stream has caught up with it, and the answer is kept once the
-stream has passed the position at which it was given: then it is known which statements it has seen.
+The kernel reports where such statements are; everything else happens in a separate thread with its own connection, so the stream waits
+for nothing. The source is asked when the stream has caught up with it, and the answer is kept once the stream has passed the position
+at which it was given: then it is known which statements the answer includes.
 """
 
 import asyncio
@@ -52,28 +52,28 @@ from relay.upstream.source.source_errors import UpstreamError
 log = structlog.get_logger()
 
 _LOOK_S: Final = 0.2
-"""So often it is looked whether something was noted, or a position reached."""
+"""The interval at which it is checked whether something was noted, or a position reached."""
 _SETTLE_S: Final = 0.5
-"""Statements that define tables come by the dozen: one question for all of so long."""
+"""Statements that define tables come by the dozen: one query covers all of this time."""
 _LEAST_PAUSE_S: Final = 1.0
 _PAUSE_FACTOR: Final = 20
-"""The source spends at most a twentieth of its time on our questions."""
+"""The source spends at most a twentieth of its time on our queries."""
 _RETRY_S: Final = (5.0, 30.0, 300.0, 3600.0)
 _MOST_NOTES: Final = 10_000
 _MOST_LOOKED_AT: Final = 2_000
-"""Events of a run with more definitions than the kernel lists: they are looked at on the event loop."""
+"""The number of events that are examined on the event loop if a run has more definitions than the kernel lists."""
 _MOST_NOTED_BYTES: Final = 16 << 20
 _MOST_COLUMNS: Final = 500_000
-"""The most columns of all schemas together; the rest is left out, since the tables of a question are held until they are written."""
+"""The most columns of all schemas together; the rest is left out, since the tables of an answer are held until they are written."""
 _SCAN_LIMIT_BYTES: Final = 1 << 30
-"""So much of an archive is looked through at a start; what is older and was not noted stays unknown."""
+"""The number of bytes of an archive that are scanned at a start; what is older and was not noted stays unknown."""
 
 GRANTS: Final = "GRANT REPLICATION CLIENT, REFERENCES ON *.* TO"
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
-    """A binlog that the archive holds."""
+    """A binlog that the archive contains."""
 
     name: str
     path: Path
@@ -81,7 +81,7 @@ class ScannedFile:
 
 
 class ScannedFiles(Sequence[ScannedFile]):
-    """The archive's files as they are now, oldest first. Costs a pointer a file: there may be 100,000, of which few are read."""
+    """The archive's files as they are now, oldest first. It costs a pointer for each file, of which there may be 100,000."""
 
     def __init__(self, directory: Path, files: Sequence[ArchivedFile]) -> None:
         self._directory = directory
@@ -108,7 +108,7 @@ class ScannedFiles(Sequence[ScannedFile]):
 
 @dataclass(slots=True)
 class _Note:
-    """A statement that may define tables; `event` None: about which nothing is known."""
+    """A statement that may define tables; if `event` is None, nothing is known about it."""
 
     file: str
     offset: int
@@ -116,14 +116,14 @@ class _Note:
 
 
 class DefinitionNotes:
-    """What the intake tells: called on the event loop for every run, read by the watch's thread."""
+    """The reports of the intake: it is called on the event loop for every run, and read by the watch's thread."""
 
     def __init__(self, place: Position | None) -> None:
         self._seen = 0
         self._notes: deque[_Note] = deque()
         self._noted_bytes = 0
         self._before = b""
-        """The last bytes of the run before."""
+        """The last bytes of the previous run."""
         self.first_file: str | None = None
         self.place = place
         """The position up to which every definition was noted."""
@@ -131,7 +131,7 @@ class DefinitionNotes:
         self.wanted = True
 
     def walked(self, ingest: Ingest, file: str | None, data: bytearray, start: int, base: int) -> None:
-        """The kernel walked a run: data[start:ingest.produced], which begins at `base` in `file`."""
+        """Process a run that the kernel walked: data[start:ingest.produced], which begins at `base` in `file`."""
         if file is None or not self.wanted:
             return
         if ingest.definitions != self._seen:
@@ -145,7 +145,7 @@ class DefinitionNotes:
 
     def _note(self, ingest: Ingest, file: str, data: bytearray, start: int, base: int) -> None:
         found = events_in_run(ingest, data, start, ingest.produced, base, self._before, _MOST_LOOKED_AT)
-        if len(found) < ingest.definitions - self._seen:  # more than the kernel lists
+        if len(found) < ingest.definitions - self._seen:  # The run has more than the kernel lists
             found.append(DefinitionEvent(max(base, ingest.position - 1), None, 0, False))
         self._seen = ingest.definitions
         for event in found:
@@ -154,15 +154,15 @@ class DefinitionNotes:
             size = len(event.raw) if event.raw is not None else 0
             room = self._noted_bytes + size <= _MOST_NOTED_BYTES
             if len(self._notes) > _MOST_NOTES:
-                # Two that may be about any table make unknown what lies between them.
-                with contextlib.suppress(IndexError):  # the thread has just taken them all
+                # If two of them may concern any table, everything between them is unknown.
+                with contextlib.suppress(IndexError):  # The thread has just taken them all
                     self._notes.pop()
             room = room and len(self._notes) < _MOST_NOTES - 1
             self._notes.append(_Note(file, event.offset, event if room else None))
             self._noted_bytes += size if room else 0
 
     def take(self) -> tuple[list[_Note], Position | None]:
-        """What was noted since the last call, and up to where that is all."""
+        """Return what was noted since the last call, and up to where that is complete."""
         place = self.place
         notes = []
         with contextlib.suppress(IndexError):
@@ -172,13 +172,13 @@ class DefinitionNotes:
 
     @property
     def waiting(self) -> bool:
-        """Whether something was noted that was not taken yet."""
+        """True if something was noted that was not taken yet."""
         return bool(self._notes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the source said of a table: facts, or None where they are as recorded. `names`: see `_names_about`."""
+    """The source's answer about a table: facts, or None if they are as recorded. For `names` see `_names_about`."""
 
     facts: str | None
     names: frozenset[str]
@@ -186,7 +186,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class SchemaRecording:
-    """What outlives one stream: who writes the file, and what was said already."""
+    """The part that outlives one stream: who writes the file, and what was already reported."""
 
     open_connection: Callable[[], Awaitable[SourceConnection]]
     user: str
@@ -194,20 +194,20 @@ class SchemaRecording:
     reported: set[str] = field(default_factory=set)
 
     def say_once(self, name: str, **facts: str) -> None:
-        """Logs a warning if it was not logged before."""
+        """Log a warning if it was not logged before."""
         if name not in self.reported:
             self.reported.add(name)
             log.warning(name, **facts)
 
     def mention_once(self, name: str, **facts: str) -> None:
-        """As `say_once`, of what matters to some only."""
+        """Log an info event if it was not logged before."""
         if name not in self.reported:
             self.reported.add(name)
             log.info(name, **facts)
 
 
 class SchemaWatch:
-    """Records during one stream. Made on the event loop; `notes` is for the intake; `close` with the stream."""
+    """The recording during one stream. It is created on the event loop; `notes` is for the intake; `close` it with the stream."""
 
     def __init__(
         self,
@@ -225,22 +225,22 @@ class SchemaWatch:
         self._oldest_now = oldest
         self._oldest = held[0].name if held else None
         self._known: dict[tuple[str, str], bytes] = {}
-        """The tables that are recorded: a digest of what is."""
+        """A digest of the tables that are recorded."""
         self._charsets: dict[str, CharsetDefault] = {}
-        """The schemas' character sets and collations, as they were asked last."""
+        """The schemas' character sets and collations, as last queried."""
         self._children: dict[str, set[str]] = {}
-        """Names of tables to the schemas of those whose foreign keys refer to them, all in lower case."""
+        """This maps names of tables to the schemas of those whose foreign keys refer to them, all in lower case."""
         self._definitions: list[tuple[Place, frozenset[str] | None]] = []
-        """Those since the question that is open was asked."""
+        """The definitions since the open question was asked."""
         self._triggers: frozenset[TableName] | None = None
-        """The tables that had triggers when it was written last which do; None: that is to be written anew."""
+        """The tables that had triggers when this was last written; None if it must be rewritten."""
         self._left_out: set[str] = set()
-        """Schemas with too many columns: which tables their foreign keys refer to nobody knows."""
+        """Schemas with too many columns: it is unknown which tables their foreign keys refer to."""
         self._stale: set[str] = set()
-        """Names in definitions since the last answer: what is recorded of such tables ends there, even if it is the same."""
+        """Names in definitions since the last answer: the record of such tables ends there, even if it is the same."""
         self._all_stale = False
         self._scope: set[str] | None = None
-        """Schemas to ask about, lower case, and words that may be some; None: all of them."""
+        """Schemas to ask about, in lower case, and words that may be some; None means all of them."""
         self._due = True
         self._files_seen = 0
         self._waited = 0.0
@@ -253,15 +253,15 @@ class SchemaWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """Records no more. Returns at once; what was noted is written in a moment."""
+        """Stop recording. It returns at once; what was noted is written in a moment."""
         self._closed.set()
         loop, task = self._loop, self._task
         if loop is not None and task is not None:
-            with contextlib.suppress(RuntimeError):  # it has just ended
+            with contextlib.suppress(RuntimeError):  # It has just ended
                 loop.call_soon_threadsafe(task.cancel)
 
     def join(self, timeout_s: float) -> None:
-        """Returns when the thread has ended, or after the time. Blocking."""
+        """Return when the thread has ended, or after the time. Blocking."""
         self._thread.join(timeout_s)
 
     # --- the thread --------------------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ class SchemaWatch:
             except Exception as fault:
                 tell_fault("source_schema_failed", fault, again="at the next attachment")
             finally:
-                self.notes.wanted = False  # nobody takes them any more
+                self.notes.wanted = False  # They are no longer taken
 
     async def _record(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -312,7 +312,7 @@ class SchemaWatch:
                 self._file.append([line("covered", place.file, place.offset)])
 
     def _open_file(self) -> None:
-        """Reads what is there, and notes what the binlogs have had since then."""
+        """Read the existing record, and note what the binlogs have had since then."""
         end = (self._start.file, self._start.offset) if self._start is not None else None
         schema = self._file.open(self._oldest, end)
         if end is not None:
@@ -325,7 +325,7 @@ class SchemaWatch:
                 self._note_parents(table)
 
     def _look_through(self, end: tuple[str, int]) -> list[str]:
-        """The definitions between where they were noted last and `end`, in the archive's own files."""
+        """Return the definitions between where they were last noted and `end`, in the archive's own files."""
         covered = self._file.covered
         last = binlog_number(end[0])
         todo: list[tuple[ScannedFile, int, int]] = []
@@ -362,7 +362,7 @@ class SchemaWatch:
         return [text for text in lines if text]
 
     def _definition_line(self, file: str, event: DefinitionEvent | None, offset: int = -1) -> str:
-        """The line for a definition; empty: it defines nothing. Notes it for the question that is open, and the next one."""
+        """Return the line for a definition; empty if it defines nothing. Note it for the open question, and the next one."""
         made = LoggedDefinition(None)
         if event is not None:
             offset = event.offset
@@ -389,7 +389,7 @@ class SchemaWatch:
         return line("definition", file, offset, names=sorted(names) if names is not None else None, **told)
 
     def _version_of(self, file: str) -> str:
-        """The server's that writes a binlog, as its first event says; empty where that cannot be read."""
+        """Return the version of the server that writes a binlog, by its first event; empty if that cannot be read."""
         if self._version[0] != file:
             try:
                 directory = self._file.path.parent
@@ -401,7 +401,7 @@ class SchemaWatch:
         return self._version[1]
 
     def _write_notes(self) -> Position | None:
-        """Writes what was noted; up to where that is all."""
+        """Write what was noted, and return up to where that is complete."""
         notes, place = self.notes.take()
         lines = []
         if self._file.covered is None and place is not None:
@@ -416,7 +416,7 @@ class SchemaWatch:
             oldest = self._oldest_now()
             if oldest is not None and oldest != self._oldest and self._oldest is not None:
                 self._file.purge(oldest)
-                self._triggers, self._due = None, True  # what was told before `oldest` is left out
+                self._triggers, self._due = None, True  # What was known before `oldest` is left out
             self._oldest = oldest
         return place
 
@@ -426,7 +426,7 @@ class SchemaWatch:
         await self._pause(_SETTLE_S)
 
     async def _pause(self, seconds: float) -> None:
-        """Sleeps, and writes what is noted meanwhile."""
+        """Sleep, and write what is noted meanwhile."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(left, _LOOK_S))
@@ -434,7 +434,7 @@ class SchemaWatch:
                 self._write_notes()
 
     async def _reach(self, target: Position) -> None:
-        """Returns when the stream is at `target`, and what is defined up to there is written."""
+        """Return when the stream is at `target`, and what is defined up to there is written."""
         begun = time.monotonic()
         while True:
             place = self._write_notes()
@@ -446,13 +446,13 @@ class SchemaWatch:
     # --- asking ------------------------------------------------------------------------------------------------------
 
     async def _ask(self) -> bool:
-        """Asks the source once and writes what is new. False: it tells too little ever to be of use."""
+        """Ask the source once and write what is new. Return False if it reports too little ever to be of use."""
         self._waited = 0.0
         now = await self._newest_position()
         if now is None:
             return False
         await self._reach(now)
-        # From here on what is noted is news to the answer, or not: that shows when the stream has passed it.
+        # From here on it is open whether the answer includes what is noted: that is known when the stream has passed it.
         scope, self._scope = (self._scope, set())
         self._definitions.clear()
         self._due = False
@@ -542,7 +542,7 @@ class SchemaWatch:
         schemas: dict[str, CharsetDefault],
         then: Position,
     ) -> None:
-        """Writes what the answer has of tables. `requested`: the schemas it is about."""
+        """Write the answer about tables. `requested` are the schemas that it concerns."""
         place = (binlog_number(then.file), then.offset)
         news = [names for at, names in self._definitions if at < place]
 
@@ -551,7 +551,7 @@ class SchemaWatch:
 
         lines: list[str] = []
         for key, answer in found.items():
-            # One that changed while it was asked is left: the statement has made the next question due.
+            # A table that changed while it was asked is left: the statement has made the next query due.
             if answer.facts is not None and not unsure(*answer.names):
                 lines.append(table_line(answer.facts, then.file, then.offset))
                 self._known[key] = _digest(answer.facts)
@@ -572,7 +572,7 @@ class SchemaWatch:
             log.info("source_schema_recorded", tables=len(self._known), news=len(lines), position=str(then))
 
     def _keep_triggers(self, triggers: frozenset[TableName] | None, then: Position) -> None:
-        """Writes which tables have triggers. Where something was defined meanwhile, the next answer does."""
+        """Write which tables have triggers. If something was defined meanwhile, the next answer does."""
         place = (binlog_number(then.file), then.offset)
         if (
             triggers is None
@@ -586,12 +586,12 @@ class SchemaWatch:
 
 
 def _names_about(table: Table) -> frozenset[str]:
-    """The names, in lower case, that a statement has which changes something about a table: its own and its parents'."""
+    """Return the names, in lower case, that occur in a statement that changes a table: its own and its parents'."""
     return frozenset((table.name.lower(), *(parent for _schema, parent in table.parents)))
 
 
 def _watched(file: str, offset: int) -> str:
-    """From here on all statements are noted, with their texts."""
+    """Return the line after which all statements are noted, with their texts."""
     return line("watched", file, offset, statements=True)
 
 

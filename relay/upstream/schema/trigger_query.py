@@ -1,4 +1,4 @@
-"""Which tables of the source have triggers, for accounts that are shown all of them."""
+"""A query for the source's tables that have triggers, for accounts that are shown all of them."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from relay.upstream.source.answer_bound import TABLE_LIST
 
 _TIMEOUT_S: Final = 120.0
 MOST_TABLES: Final = 10_000
-"""With more nothing is said: they would crowd the file of what is recorded."""
+"""With more, none is reported: they would crowd the file of what is recorded."""
 _PRIVILEGES: Final = "SELECT GRANTEE, PRIVILEGE_TYPE, CURRENT_USER() FROM information_schema.USER_PRIVILEGES"
 _TRIGGERS: Final = (
     "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS "
@@ -17,8 +17,8 @@ _TRIGGERS: Final = (
 
 
 async def tables_with_triggers(source: SchemaSource) -> frozenset[TableName] | None:
-    """Of all schemas of a MariaDB; None: the account may not be shown all tables and all triggers, there are too many, or it is another
-    server, of which no view asks for them. Raises: as `query`."""
+    """Return the tables with triggers in all schemas of a MariaDB; None if the account may not be shown all tables and all triggers,
+    there are too many, or it is another server, whose triggers no view needs. Raises: as `query`."""
     if "mariadb" not in answer_text((await source.query("SELECT VERSION()", _TIMEOUT_S))[0][0]).lower():
         return None
     privileges = await source.query(_PRIVILEGES, _TIMEOUT_S, TABLE_LIST)

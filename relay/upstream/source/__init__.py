@@ -1,1 +1,1 @@
-"""One connection to a source: login, identity, settings, what it can be asked."""
+"""One connection to a source: login, identity, settings, and the queries it supports."""

@@ -1,4 +1,4 @@
-"""Why a source could not be entered: what happened, and the next step. For the log, the status, and the look for another source."""
+"""The reasons why a source could not be entered: what happened, and the next step. For the log, the status, and the failover."""
 
 import errno
 import os
@@ -27,11 +27,11 @@ AUTHENTICATION_ERRORS: Final = {
     ErrorCode.CR_AUTH_PLUGIN_CANNOT_LOAD, ErrorCode.ER_ACCOUNT_HAS_BEEN_LOCKED, ErrorCode.ER_SECURE_TRANSPORT_REQUIRED,
     ErrorCode.ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK, ErrorCode.ER_ACCOUNT_HAS_BEEN_LOCKED_MARIADB,
 }  # fmt: skip
-# The client itself says these; what a server sends has other numbers.
+# The client itself reports these; a server sends other numbers.
 _OF_THE_CLIENT: Final = (ErrorCode.CR_CONN_HOST_ERROR, ErrorCode.CR_SERVER_LOST)
 _SHOWN_BYTES: Final = 24
 ITS_LOG: Final = "Look at the error log of the server there."
-# What a server says in place of a greeting, or of a login's verdict, that a later try may find otherwise.
+# These are errors that a server sends in place of a greeting, or of a login's verdict, and that a later try may not meet.
 _FOR_NOW: Final[dict[int, str]] = {
     ErrorCode.ER_CON_COUNT_ERROR: "Raise max_connections there, or end connections that nobody needs.",
     ErrorCode.ER_SERVER_SHUTDOWN: "It is going down; it is tried again.",
@@ -50,7 +50,7 @@ _OTHER_PLUGIN: Final = (
 
 @dataclass(slots=True)
 class Entering:
-    """How far a connection came: taken by the other side, greeted, and its first bytes until then."""
+    """The progress of a connection: accepted by the other side, greeted, and its first bytes until then."""
 
     is_taken: bool = False
     is_greeted: bool = False
@@ -64,13 +64,13 @@ class Entering:
 
 
 def server_text(error: BaseException) -> str:
-    """Number and text of an error that a server sent."""
+    """Return number and text of an error that a server sent."""
     args = error.args
     return f"{args[0]} {args[1]}" if len(args) > 1 else str(error)
 
 
 def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Entering, *, tls: bool) -> UpstreamError:
-    """The client's, or the server's, error as what it means. tls: whether the connection was to have it."""
+    """Return the meaning of an error of the client or the server. `tls` says whether the connection was meant to use it."""
     number = error.args[0] if error.args else 0
     if number == ErrorCode.ER_SECURE_TRANSPORT_REQUIRED:
         return UpstreamError(
@@ -91,7 +91,7 @@ def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Ent
             number=number,
         )
     if isinstance(error, pymysql.err.InternalError):
-        # What the client raises for bytes that are no MySQL packet; an error that the server sent is an OperationalError.
+        # The client raises this for bytes that are no MySQL packet; an error that the server sent is an OperationalError.
         return other_protocol(where, entering, server_text(error))
     if number not in _OF_THE_CLIENT:
         text = f"the source {where} takes no connection of ours: {server_text(error)}"
@@ -105,7 +105,7 @@ def _lost(where: str, cause: BaseException | None, entering: Entering) -> Upstre
         cause = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
     if not entering.is_greeted and (why := why_no_greeting(entering.first)) is not None:
         return other_protocol(where, entering, why)
-    # A reset may come before anything else is done with a connection that was taken.
+    # A reset may precede any use of a connection that was accepted.
     if not entering.is_taken and not isinstance(cause, ConnectionResetError | BrokenPipeError):
         return UpstreamError(
             FailureKind.NETWORK,
@@ -127,7 +127,7 @@ def _lost(where: str, cause: BaseException | None, entering: Entering) -> Upstre
 
 
 def login_refusal(error: LoginWithheld, login: ClientLogin, where: str, tls: SourceTls) -> UpstreamError:
-    """The error for a login that this side did not go on with. Names no secret."""
+    """Return the error for a login that this side refused to continue. It names no secret."""
     if isinstance(error, PluginNotOffered):
         return UpstreamError(
             FailureKind.AUTHENTICATION,
@@ -162,7 +162,7 @@ def _allowing(plugin: str, peer: Peer, tls: SourceTls) -> str:
 
 
 def silent(where: str, limit_s: float, entering: Entering) -> UpstreamError:
-    """The time is over."""
+    """Return the error for a timeout."""
     if not entering.is_greeted and (why := why_no_greeting(entering.first)) is not None:
         return other_protocol(where, entering, why)
     text = f"the source {where} did not answer within {limit_s:g} s"
@@ -181,7 +181,8 @@ def silent(where: str, limit_s: float, entering: Entering) -> UpstreamError:
 
 
 def other_protocol(where: str, entering: Entering | None, why: str) -> UpstreamError:
-    """The other side is no MySQL server. why: what of its bytes cannot be. entering None: how far it came was not looked at."""
+    """Return the error that the other side is no MySQL server. `why` says which bytes are impossible. `entering` is None if the
+    progress was not observed."""
     if entering is None:
         text = f"{where} answers with something that is not the MySQL protocol: {why}"
         advice = "Check host and port: another service listens there, or a proxy answers in the server's place."
@@ -200,5 +201,5 @@ def _system_text(cause: BaseException | None) -> str:
         return "no answer in time"
     if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
         return os.strerror(cause.errno)
-    # Of several addresses each has its own, and a name that is not known has a number of another kind.
+    # Each of several addresses has its own error, and an unknown name has a number of another kind.
     return str(getattr(cause, "strerror", None) or cause or "the connection ended")

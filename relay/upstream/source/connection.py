@@ -36,30 +36,30 @@ _COM_REGISTER_SLAVE: Final = 0x15
 _COM_BINLOG_DUMP_GTID: Final = 0x1E
 _DUMP_NON_BLOCK: Final = 0x0001
 _SHOWN_CHARACTERS: Final = 100
-"""Of a statement in an error."""
-# SERVER_VERSION_LENGTH of servers, the text of a uuid, and more than any variable has that is asked for with others.
+"""The number of characters of a statement that an error shows."""
+# This covers SERVER_VERSION_LENGTH of servers and the text of a uuid, and exceeds every variable that is asked for with others.
 _LONGEST_VERSION: Final = 60
 _LONGEST_UUID: Final = 36
 _LONGEST_VALUE: Final = 1024
 _EOF_BYTES: Final = 9
-# Also sets that cannot be taken, and what MariaDB has for positions that were purged.
+# These include sets that cannot be used, and MariaDB's error for purged positions.
 _REFUSED_STARTS: Final = {
     ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG, ErrorCode.ER_MALFORMED_GTID_SET_SPECIFICATION,
     ErrorCode.ER_MALFORMED_GTID_SET_ENCODING, ErrorCode.ER_MALFORMED_PACKET, ErrorCode.ER_GTID_POSITION_NOT_FOUND_IN_BINLOG,
     ErrorCode.ER_CANNOT_LOAD_SLAVE_GTID_STATE, ErrorCode.ER_MASTER_GTID_POS_CONFLICTS_WITH_BINLOG,
     ErrorCode.ER_GTID_POSITION_NOT_FOUND_IN_BINLOG2,
 }  # fmt: skip
-# An event's header, and the position that stands before a Rotate's name.
+# An event's header, and the position that precedes a Rotate's name.
 _ROTATE_NAME: Final = HEADER_SIZE + 8
 _ROWS_A_TURN: Final = 8192
-"""So many are looked at before others have their turn on the event loop."""
+"""So many are processed before others have their turn on the event loop."""
 OFFSET_LIMIT: Final = 1 << 32
 """The dump command has four bytes for the offset."""
 # MariaDB's BINLOG_SEND_ANNOTATE_ROWS_EVENT. To a MySQL source the same bit asks for heartbeats of version 2.
 _DUMP_SEND_ANNOTATE: Final = 0x0002
 # GTID-aware: the source sends its events as they are, nothing rewritten for weaker replicas.
 _MARIADB_CAPABILITY: Final = 4
-# Errors that pass: of the connection, of a server that goes down or is full, of a statement that was ended.
+# Errors that pass: of the connection, of a server that shuts down or is full, of a statement that was ended.
 _PASSING_ERRORS: Final = {
     ErrorCode.CR_SERVER_GONE_ERROR, ErrorCode.CR_SERVER_LOST, *range(ErrorCode.ER_ABORTING_CONNECTION,
     ErrorCode.ER_NET_WRITE_INTERRUPTED + 1), ErrorCode.ER_NEW_ABORTING_CONNECTION, ErrorCode.ER_CLIENT_INTERACTION_TIMEOUT,
@@ -70,21 +70,21 @@ _PASSING_ERRORS: Final = {
 }  # fmt: skip
 
 
-# What reading a packet or a row that cannot be ends in.
-# The last one: aiomysql is asked for a file of this machine, which it does not give.
+# Reading an impossible packet or row ends in one of these. The last one is raised if the server asks for a file of this machine, which
+# aiomysql is not allowed to send.
 _BAD_BYTES: Final = (struct.error, IndexError, AssertionError, ValueError, TypeError, RuntimeError)
-# The list of many files on a slow disk takes a while; longer, and it is a lock that is waited for.
+# The list of many files on a slow disk takes a while; if it takes longer, it waits for a lock.
 _LIST_TIMEOUT_S: Final = 3.0
-# Variables for which MariaDB waits like for its list, while a commit holds the binlog.
+# For these variables MariaDB waits as for its list, while a commit holds the binlog.
 _NEEDS_BINLOG: Final = {"gtid_binlog_state"}
 
 
 class BinlogsWithheld(UpstreamError):
-    """The source did not list its binlogs in time."""
+    """The error that the source did not list its binlogs in time."""
 
 
 class _QuietCursor(Cursor):  # type: ignore[misc]
-    """What a server warns of (SHOW PROCESSLIST is deprecated) would be printed, and is nothing that an operator could change."""
+    """A cursor that prints no warnings of the server (SHOW PROCESSLIST is deprecated), which no operator could change."""
 
     async def _show_warnings(self, conn: object) -> None:
         pass
@@ -92,7 +92,7 @@ class _QuietCursor(Cursor):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What the source says of itself."""
+    """The facts that the source reports about itself."""
 
     flavour: str  # "mysql" or "mariadb"
     version: str
@@ -103,7 +103,7 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class SourceAddress:
-    """How to reach and enter the source. The password is left out of the repr."""
+    """The address and the account of the source. The password is left out of the repr."""
 
     host: str
     port: int
@@ -122,21 +122,21 @@ class SourceConnection:
     def __init__(self, connection: SourceLogin, address: SourceAddress) -> None:
         self._connection: Any = connection
         self.security = connection.security()
-        """The TLS version and the cipher; None: clear text."""
+        """The TLS version and the cipher; None in clear text."""
         self.certificate = connection.peer_certificate()
-        """What the server showed, DER; None: clear text."""
+        """The server's certificate, DER; None in clear text."""
         self.plugin = connection.plugin
-        """By which it logged in."""
+        """The plugin by which it logged in."""
         self._address = address
         self._taken: tuple[object, object] | None = None
         self.facts: SourceFacts
 
     @classmethod
     async def open(cls, address: SourceAddress, *, needs_binlog: bool = True) -> "SourceConnection":
-        """Connects, logs in and reads the source's facts. needs_binlog: a server that writes no binlog is refused.
+        """Connect, log in and read the source's facts. With `needs_binlog` a server that writes no binlog is refused.
 
-        Raises: UpstreamError; NETWORK for an endpoint that does not answer, AUTHENTICATION for a refused login, SETUP for
-        one that is not a source.
+        Raises: UpstreamError; NETWORK for an endpoint that does not answer, AUTHENTICATION for a refused login, SETUP for one that is
+        not a source.
         """
         where = f"{address.host}:{address.port}"
         context = await asyncio.to_thread(make_context, address.tls)
@@ -179,16 +179,16 @@ class SourceConnection:
         return self
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
         self._connection.close()
 
     async def query(
         self, statement: str, timeout_s: float | None = None, bound: AnswerBound = ORDINARY
     ) -> list[tuple[Any, ...]]:
-        """Runs one statement.
+        """Run one statement.
 
-        Raises: UpstreamError (NETWORK) for what a later try may cure, and for an answer beyond its bound;
-        pymysql.err.MySQLError for other refusals. After a timeout or a bound the connection is of no more use.
+        Raises: UpstreamError (NETWORK) for what a later try may cure, and for an answer beyond its bound; pymysql.err.MySQLError for
+        other refusals. After a timeout or a bound the connection cannot be used any more.
         """
         self._connection.meter.asks(repr(statement[:_SHOWN_CHARACTERS]), bound)
         try:
@@ -212,7 +212,7 @@ class SourceConnection:
 
     @contextlib.contextmanager
     def _understanding(self, request: str) -> Iterator[None]:
-        """Around the reading of an answer. Raises: UpstreamError SETUP where it is none."""
+        """Wrap the reading of an answer. Raises: UpstreamError SETUP if it is none."""
         try:
             yield
         except (*_BAD_BYTES, Malformed) as error:
@@ -255,15 +255,15 @@ class SourceConnection:
         )
 
     async def _read_flavour(self) -> str:
-        """`mariadb` or `mysql`, by what nobody can set: MariaDB may be started with any version (`--version`)."""
-        # MariaDB from 10.2 on greets without this bit: it is where its own capabilities begin.
+        """Return `mariadb` or `mysql`, by features that cannot be configured: MariaDB may be started with any version (`--version`)."""
+        # MariaDB from 10.2 on greets without this bit, where its own capabilities begin.
         if not self._connection.server_capabilities & Capability.LONG_PASSWORD:
             return "mariadb"
-        # Older ones, and a relay in front of one. The first is there since 5.3, the second since 10.0.
+        # Older ones, and a relay in front of one, are recognized by variables. The first has existed since 5.3, the second since 10.0.
         return "mariadb" if await self.variables(["binlog_annotate_row_events", "gtid_domain_id"]) else "mysql"
 
     async def variable(self, name: str) -> str | None:
-        """A global variable's text; None where the source does not know it. Raises: UpstreamError as `query`."""
+        """Return a global variable's text; None if the source does not know it. Raises: UpstreamError as `query`."""
         timeout_s = min(_LIST_TIMEOUT_S, self._address.connect_timeout_s) if name in _NEEDS_BINLOG else None
         try:
             return str((await self.query(f"SELECT @@global.{name}", timeout_s))[0][0])
@@ -273,9 +273,9 @@ class SourceConnection:
             raise
 
     async def variables(self, names: Sequence[str]) -> dict[str, str]:
-        """The texts of those of the named global variables that the source has, by name in small letters.
+        """Return the texts of those of the named global variables that the source has, by name in lower case.
 
-        Raises: UpstreamError as `query`; pymysql.err.MySQLError where it refuses to tell.
+        Raises: UpstreamError as `query`; pymysql.err.MySQLError if it refuses.
         """
         wanted = ", ".join(f"'{name}'" for name in names)
         rows = await self.query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({wanted})")
@@ -283,9 +283,9 @@ class SourceConnection:
             return {str(row[0]).lower(): printable(str(row[1]), _LONGEST_VALUE) for row in rows}
 
     async def binlogs(self) -> list[tuple[str, int]] | None:
-        """The source's binlogs with their sizes in bytes, oldest first; None without the privilege to ask.
+        """Return the source's binlogs with their sizes in bytes, oldest first; None without the privilege to ask.
 
-        Raises: BinlogsWithheld when it does not answer soon, UpstreamError as `query`.
+        Raises: BinlogsWithheld if it does not answer soon, UpstreamError as `query`.
         """
         try:
             timeout_s = min(_LIST_TIMEOUT_S, self._address.connect_timeout_s)
@@ -304,7 +304,7 @@ class SourceConnection:
         return found
 
     async def newest_binlog(self) -> str:
-        """The file that the source writes now. Raises: UpstreamError SETUP without the privilege to ask."""
+        """Return the file that the source writes now. Raises: UpstreamError SETUP without the privilege to ask."""
         error: pymysql.err.MySQLError | None = None
         for statement in ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS"):
             try:
@@ -319,7 +319,7 @@ class SourceConnection:
         raise UpstreamError(FailureKind.SETUP, text, advice)
 
     async def newest_position(self) -> Position | None:
-        """Where the source's binlog ends; None without the privilege to ask. Raises: UpstreamError as `query`."""
+        """Return the end of the source's binlog; None without the privilege to ask. Raises: UpstreamError as `query`."""
         for statement in ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS"):
             try:
                 rows = await self.query(statement)
@@ -331,15 +331,15 @@ class SourceConnection:
         return None
 
     async def ask_semi_sync(self) -> str | None:
-        """Announces a semi-synchronous replica: from the dump on, every packet has the semi-synchronous header.
+        """Announce a semi-synchronous replica: from the dump on, every packet has the semi-synchronous header.
 
-        Returns whether the source asks for acknowledgements now, "ON" or "OFF" (that may change at any time); None for a
-        source that cannot: nothing was announced then. Raises: UpstreamError.
+        Returns whether the source asks for acknowledgements now, "ON" or "OFF" (that may change at any time); None for a source without
+        it, in which case nothing was announced. Raises: UpstreamError.
         """
         try:
             rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'rpl_semi_sync_%_enabled'")
             found = {str(row[0]).lower(): printable(str(row[1]), _LONGEST_VALUE).upper() for row in rows}
-            # The plugin of MySQL from 8.0.26 on, the one before it, and MariaDB's built-in one.
+            # These are the plugin of MySQL from 8.0.26 on, the one before it, and MariaDB's built-in one.
             state = found.get("rpl_semi_sync_source_enabled", found.get("rpl_semi_sync_master_enabled"))
             if state is not None:
                 await self.query("SET @rpl_semi_sync_replica= 1, @rpl_semi_sync_slave= 1")
@@ -348,14 +348,14 @@ class SourceConnection:
             raise _command_error(error, self._address.user) from error
 
     async def replicas(self) -> list[ListedReplica]:
-        """The replicas that registered at the source, as far as it tells; empty without the privilege to ask."""
+        """Return the replicas that registered at the source, as far as it reports them; empty without the privilege to ask."""
         for statement in ("SHOW REPLICAS", "SHOW SLAVE HOSTS"):
             try:
                 rows = await self.query(statement)
             except pymysql.err.MySQLError:
                 continue
-            # Server_Id, Host, Port, Source_Id and, on MySQL, Replica_UUID; a user and a password in between with
-            # --show-replica-auth-info.
+            # The columns are Server_Id, Host, Port, Source_Id and, on MySQL, Replica_UUID; with --show-replica-auth-info a user and a
+            # password are in between.
             with self._understanding(statement):
                 return [
                     ListedReplica(
@@ -369,7 +369,8 @@ class SourceConnection:
         return []
 
     async def dumping_hosts(self, *, own_account: bool = False) -> list[str]:
-        """Where from binlogs are being read at the source now, as far as it tells; own_account: by this connection's only."""
+        """Return the hosts that are reading binlogs at the source now, as far as it reports them; with `own_account` only this
+        connection's."""
         try:
             rows = await self.query("SHOW PROCESSLIST")
         except pymysql.err.MySQLError:
@@ -379,10 +380,10 @@ class SourceConnection:
             return sorted(str(row[2]) for row in dumps if not own_account or str(row[1]) == self._address.user)
 
     async def events_up_to_end(self, file: str, position: int) -> AsyncGenerator[bytes, None]:
-        """The events of a dump that ends where the newest file does, for a look. The connection is used up by it.
+        """Yield the events of a dump that ends where the newest file does, for a look. The connection is used up by it.
 
-        Nothing is registered, and server_id is 0 as mysqlbinlog's: nobody's stream ends by it. Each event has a whole header
-        at least. Raises: UpstreamError.
+        Nothing is registered, and server_id is 0 as mysqlbinlog's: no other stream is ended by it. Each event has at least a whole
+        header. Raises: UpstreamError.
         """
         if position >= OFFSET_LIMIT:
             text = f"{file}:{position} lies beyond 4 GiB, where a source cannot be asked for its events"
@@ -412,16 +413,16 @@ class SourceConnection:
             raise _command_error(error, self._address.user) from error
 
     async def file_for_set(self, request: bytes, of: str) -> str:
-        """The file that a dump with this COM_BINLOG_DUMP_GTID begins in. The connection is used up.
+        """Return the file in which a dump with this COM_BINLOG_DUMP_GTID begins. The connection is used up.
 
-        of: whose transactions they are, "source.start" or "the archive", for the messages. Raises: UpstreamError.
+        `of` says whose transactions they are, "source.start" or "the archive", for the messages. Raises: UpstreamError.
         """
         return await self._first_file(_COM_BINLOG_DUMP_GTID, request, [], of)
 
     async def file_for_position(self, position: str, of: str) -> str:
-        """The file that a MariaDB source's dump begins in for a replica at this GTID position. The connection is used up.
+        """Return the file in which a MariaDB source's dump begins for a replica at this GTID position. The connection is used up.
 
-        of: as for `file_for_set`. Raises: UpstreamError.
+        `of` is as for `file_for_set`. Raises: UpstreamError.
         """
         request = struct.pack("<IHI", 4, _DUMP_NON_BLOCK | _DUMP_SEND_ANNOTATE, 0)
         return await self._first_file(_COM_BINLOG_DUMP, request, [f"SET @slave_connect_state= '{position}'"], of)
@@ -440,7 +441,7 @@ class SourceConnection:
                 if len(event) < _ROTATE_NAME:
                     raise ValueError(f"a packet of {len(packet)} bytes names no file")
                 if event[4] == EventType.ROTATE:
-                    # The first one was made for this stream; whether a checksum follows the name, nothing has said yet.
+                    # The first one was made for this stream; whether a checksum follows the name is not known yet.
                     name = event[_ROTATE_NAME:]
                     whole = len(event) - 4
                     if zlib.crc32(event[:whole]) == int.from_bytes(event[whole:], "little"):
@@ -462,7 +463,7 @@ class SourceConnection:
             raise _command_error(error, self._address.user) from error
 
     async def _announce(self, statements: list[str]) -> None:
-        """Says that the source's checksums and all of its event types are understood, and `statements` before."""
+        """Announce that the source's checksums and all of its event types are understood, after running `statements`."""
         checksum = (
             "SET @master_binlog_checksum= @@global.binlog_checksum, @source_binlog_checksum= @@global.binlog_checksum"
         )
@@ -474,11 +475,11 @@ class SourceConnection:
             await self.query(checksum)
 
     async def set_up_look(self) -> None:
-        """What comes before a dump of which nobody is told: no registration. Raises: UpstreamError; pymysql.err.MySQLError."""
+        """Send what precedes an unannounced dump, without registration. Raises: UpstreamError; pymysql.err.MySQLError."""
         await self._announce([])
 
     async def set_up_dump(self, own: Registration, server_uuid: str, heartbeat_period_s: float) -> None:
-        """What a replica says before its dump. Raises: UpstreamError."""
+        """Send what a replica sends before its dump. Raises: UpstreamError."""
         period = int(heartbeat_period_s * 1_000_000_000)
         statements = [f"SET @master_heartbeat_period= {period}, @source_heartbeat_period= {period}"]
         if self.facts.flavour == "mysql":
@@ -507,19 +508,19 @@ class SourceConnection:
         server_id: int,
         protocol: Callable[[asyncio.Transport, bytes], asyncio.BaseProtocol],
     ) -> asyncio.Transport:
-        """Asks for the stream and hands the transport over; `protocol(transport, bytes already read)` makes its owner.
+        """Ask for the stream and hand the transport over; `protocol(transport, bytes already read)` makes its owner.
 
-        `file` empty: the source's oldest. position: below 2**32, the command has four bytes for it.
-        Raises: UpstreamError (NETWORK) when the source has closed by now.
+        An empty `file` means the source's oldest. `position` must be below 2**32, as the command has four bytes for it. Raises:
+        UpstreamError (NETWORK) if the source has closed by now.
         """
         flags = _DUMP_SEND_ANNOTATE if self.facts.flavour == "mariadb" else 0
         payload = struct.pack("<BIHI", _COM_BINLOG_DUMP, position, flags, server_id) + file.encode()
         packet = len(payload).to_bytes(3, "little") + b"\0" + payload
-        # aiomysql has no public way to do this: its reader's buffer and transport are taken, and it is left empty-handed.
+        # aiomysql has no public way to do this: its reader's buffer and transport are taken away from it.
         reader, writer = self._connection._reader, self._connection._writer
         transport: asyncio.Transport = writer.transport
         if transport.is_closing() or reader.at_eof() or reader.exception() is not None:
-            # The reader was notified, and nobody would notify the new owner.
+            # The reader was notified, and the new owner would not be.
             raise UpstreamError(
                 FailureKind.NETWORK, "the source closed the connection before the dump", name="connection_lost"
             )
@@ -528,7 +529,7 @@ class SourceConnection:
         owner = protocol(transport, early)
         transport.set_protocol(owner)
         transport.write(packet)
-        self._taken = (reader, writer)  # a StreamWriter that is collected closes its transport
+        self._taken = (reader, writer)  # A StreamWriter that is garbage-collected closes its transport
         self._connection._reader = self._connection._writer = None
         self._connection._close_reason = "the relay took the connection over"
         transport.resume_reading()
@@ -536,7 +537,8 @@ class SourceConnection:
 
 
 def _passes(error: pymysql.err.MySQLError) -> bool:
-    """Whether the error says nothing about the source that would be true at the next try. InterfaceError: the link is closed."""
+    """Return whether the error may be absent at the next try, as it says nothing about the source itself. InterfaceError means that the
+    link is closed."""
     number = error.args[0] if error.args else 0
     return isinstance(error, pymysql.err.InterfaceError) or number in _PASSING_ERRORS
 

@@ -1,4 +1,4 @@
-"""What the source has, asked now: for a replica that has what the relay has not."""
+"""Queries for the source's current state: for a replica that has what is missing from the relay."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,13 +21,13 @@ Told = TypeVar("Told")
 
 
 _BETWEEN_S: Final = 1.0
-"""From the end of one question to the beginning of the next: each is a login at the source."""
+"""The time from the end of one query to the beginning of the next: each is a login at the source."""
 
 
 class SourceQuestions:
-    """What the source has, asked now, for all who want to know: by one connection at a time, whoever asks and how many do.
+    """The queries for the source's current state, shared by all callers: one connection at a time, however many ask.
 
-    settings: the source's as they are at each question.
+    `settings` returns the source's at each query.
     """
 
     def __init__(self, settings: Callable[[], ServerSource | DirectorySource], link: SourceLink) -> None:
@@ -37,19 +37,19 @@ class SourceQuestions:
         self._newest = _SharedAnswer(self._ask_newest)
 
     async def gtids(self) -> SourceGtids | None:
-        """None: no stream of the source runs that would bring what it has, or it does not answer.
+        """Return the source's GTIDs; None if no stream of the source runs that would bring what it has, or if it does not answer.
 
         Waits as long as two connections to the source may take, twice each.
         """
         return await self._gtids.asked_now()
 
     async def lacks_file(self, name: str) -> bool:
-        """Whether the source has no binlog of that name, and none after it, as far as names say. False: it has, or does not answer.
+        """Return whether the source has no binlog of that name, and none after it, by their names; False if it has, or does not answer.
 
-        Waits as `gtids`.
+        Waits as long as `gtids`.
         """
         if not isinstance(self._settings(), ServerSource):
-            return True  # what is not in a directory is nowhere
+            return True  # What is not in a directory is nowhere
         end = await self._newest.asked_now()
         return end is not None and not is_later(end.file, name, or_same=True)
 
@@ -63,7 +63,7 @@ class SourceQuestions:
 
 
 class _SharedAnswer(Generic[Told]):
-    """One question at a time: who asks while it is asked shares the answer to the next one, which is as new as it must be."""
+    """A question that is asked once at a time: callers during it share the answer to the next one, which is as new as it must be."""
 
     def __init__(self, ask: Callable[[], Awaitable[Told | None]]) -> None:
         self._ask = ask

@@ -1,4 +1,4 @@
-"""Who the relay is to its source, kept beside the archive, and who the source is to the archive."""
+"""The relay's identity for its source, kept beside the archive, and the source's identity for the archive."""
 
 import json
 import socket
@@ -19,13 +19,13 @@ from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 log = structlog.get_logger()
 
-# Of a source's list of replicas; longer ones are cut there.
+# A source's list of replicas cuts longer ones there.
 _HOST_BYTES: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What the relay tells its source of itself besides its uuid. Shown there by SHOW REPLICAS or SHOW SLAVE HOSTS."""
+    """The facts that the relay registers at its source besides its uuid. SHOW REPLICAS or SHOW SLAVE HOSTS shows them there."""
 
     server_id: int
     host: str
@@ -33,12 +33,12 @@ class Registration:
 
 
 def own_registration(server_id: int, port: int) -> Registration:
-    """This machine's name, and the port that replicas use."""
+    """Return this machine's name, and the port that replicas use."""
     return Registration(server_id, socket.gethostname()[:_HOST_BYTES], port)
 
 
 def earlier_registration(directory: Path) -> Registration | None:
-    """The one that the archive's relay used last; None for a new archive. Blocking; a few bytes."""
+    """Return the registration that the archive's relay used last; None for a new archive. Blocking; a few bytes."""
     try:
         held = kept_json(read_file(directory / REGISTRATION_NAME))
         return Registration(int(held["server_id"]), str(held["host"]), int(held["port"]))
@@ -50,7 +50,7 @@ def earlier_registration(directory: Path) -> Registration | None:
 
 
 def keep_registration(directory: Path, registration: Registration) -> None:
-    """Remembers it. Blocking; a few bytes. Raises: OSError."""
+    """Save the registration. Blocking; a few bytes. Raises: OSError."""
     text = json.dumps(
         {"server_id": registration.server_id, "host": registration.host, "port": registration.port}, sort_keys=True
     )
@@ -58,7 +58,7 @@ def keep_registration(directory: Path, registration: Registration) -> None:
 
 
 def own_uuid(directory: Path) -> str:
-    """The relay's own server_uuid, made once and kept beside the archive. Blocking; a few bytes."""
+    """Return the relay's own server_uuid, generated once and kept beside the archive. Blocking; a few bytes."""
     path = directory / UUID_NAME
     try:
         return str(uuid.UUID(read_file(path).decode("ascii").strip()))
@@ -73,7 +73,7 @@ def own_uuid(directory: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListedReplica:
-    """A row of the source's list of replicas. `server_uuid` is None where the source's kind has none."""
+    """A row of the source's list of replicas. `server_uuid` is None if the source's kind has none."""
 
     server_id: int
     host: str
@@ -84,10 +84,10 @@ class ListedReplica:
 def check_replicas(
     listed: list[ListedReplica], own: Registration, earlier: Registration | None, server_uuid: str
 ) -> None:
-    """Looks for another replica with our server_id or uuid among those that the source lists.
+    """Look for another replica with our server_id or uuid among those that the source lists.
 
-    The list may still have ourselves: a source notices late that a connection is gone. Raises: UpstreamError where
-    attaching would end the other's stream.
+    The list may still contain this relay: a source notices late that a connection has ended. Raises: UpstreamError if attaching would
+    end the other's stream.
     """
     ours = {(own.host, own.port)} | ({(earlier.host, earlier.port)} if earlier is not None else set())
     for replica in listed:
@@ -106,7 +106,7 @@ def check_replicas(
         if replica.server_id != own.server_id or not elsewhere or replica.server_uuid == server_uuid:
             continue
         if replica.server_uuid:
-            # MySQL tells replicas apart by their uuid: both stay, but its list shows one of them only.
+            # MySQL distinguishes replicas by their uuid: both stay, but its list shows only one of them.
             log.warning(
                 "server_id_shared",
                 server_id=own.server_id,
@@ -128,7 +128,7 @@ def check_replicas(
 def check_source(
     known: SourceIdentity | None, found: SourceIdentity, own_server_id: int, where: str, *, accept_change: bool
 ) -> bool:
-    """Compares the source at `where` with the archive's. Returns whether it is another server, accepted as asked for.
+    """Compare the source at `where` with the archive's. Return whether it is another server, accepted as requested.
 
     Raises: UpstreamError, SETUP for a server_id that is ours, IDENTITY for another server.
     """

@@ -1,9 +1,8 @@
-"""What a source executes and writes to no binlog: whoever replicates from it, this relay too, never gets that.
+"""Transactions that a source executes and writes to no binlog: a server that replicates from it, including this relay, never gets them.
 
-A server that is a replica itself writes what it applies to its own binlog only with log_replica_updates (before MySQL 8.0.26
-and on MariaDB log_slave_updates); MySQL 5.7 and MariaDB begin without. Where MySQL has GTIDs it counts what it did not write
-as purged (docs/PROTOCOL.md#mysqls-gtids), so a replica that lacks it is refused when it connects; one that is
-connected notices nothing.
+A server that is a replica itself writes what it applies to its own binlog only with log_replica_updates (before MySQL 8.0.26 and on
+MariaDB log_slave_updates); the default of MySQL 5.7 and MariaDB is off. With GTIDs, MySQL counts what it did not write as purged
+(docs/PROTOCOL.md#mysqls-gtids), so a replica without these transactions is refused when it connects; a connected one notices nothing.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,8 +22,8 @@ from relay.upstream.source.source_gtids import SourceGtids, VariableReader
 log = structlog.get_logger()
 
 _NAMES: Final = ("log_replica_updates", "log_slave_updates")
-# The statement, and the column that says whether what was received is applied. MariaDB shows its replicas' status to accounts
-# with SLAVE MONITOR only, how many of them run to all.
+# These are the statement, and the column that says whether what was received is applied. MariaDB shows its replicas' status only to
+# accounts with SLAVE MONITOR, how many of them run to all.
 _STATUS: Final = {
     "mysql": (("SHOW REPLICA STATUS", 11), ("SHOW SLAVE STATUS", 11)),
     "mariadb": (("SHOW GLOBAL STATUS LIKE 'Slaves_running'", 1),),
@@ -34,7 +33,7 @@ _ADVICE: Final = "If it is a replica, set {name}=ON in its configuration and res
 
 
 async def switched_off(source: VariableReader) -> str | None:
-    """The variable by which the source writes nothing of what it applies as a replica; None: it does write that.
+    """Return the variable that makes the source omit what it applies as a replica; None if it writes that.
 
     Raises: UpstreamError as `variable` does.
     """
@@ -49,9 +48,9 @@ async def switched_off(source: VariableReader) -> str | None:
 
 
 async def warn_of_a_replica(open_connection: Callable[[], Awaitable[SourceConnection]], where: str, name: str) -> None:
-    """Says so if the source, in which `name` is off, applies what another one sends it. Says nothing where it cannot tell.
+    """Warn if the source, in which `name` is off, applies what another one sends it. Nothing is reported if this is unknown.
 
-    On a connection of its own: a server that ends its replication just now answers when it has.
+    It uses a separate connection: a server that is just ending its replication answers afterwards.
     """
     try:
         connection = await open_connection()
@@ -77,7 +76,7 @@ async def _applies(connection: SourceConnection) -> bool:
         try:
             rows = await connection.query(statement)
         except pymysql.err.MySQLError:
-            continue  # of another version, or for other accounts
+            continue  # It is of another version, or for other accounts
         return any(len(row) > column and row[column] not in _NOT_APPLYING for row in rows)
     return False
 
@@ -85,10 +84,10 @@ async def _applies(connection: SourceConnection) -> bool:
 def note_never_logged(
     generation: Generation, executed: GtidValue | None, source: SourceGtids, where: str, name: str | None
 ) -> None:
-    """A row in the ledger, and a warning, of what the source counts as purged and the archive never had.
+    """Record, in the ledger and a warning, what the source counts as purged and the archive never had.
 
-    To be asked where the archive goes on in the source's own files, all of it published: what was purged of them came before.
-    executed: all that is known here. name: as `switched_off`.
+    It must be called when the archive goes on in the source's own files, with all of it published: what was purged of them came before.
+    `executed` is all that is known here; `name` is as in `switched_off`.
     """
     end = generation.end
     if end is None or not isinstance(executed, GtidSet) or not (never := source.purged - executed):

@@ -1,4 +1,4 @@
-"""aiomysql's connection with the login that all clients of ours have, and TLS decided by what the server offers."""
+"""aiomysql's connection with the login that all our clients share, and TLS decided by what the server offers."""
 
 import asyncio
 import ssl
@@ -19,16 +19,16 @@ from relay.upstream.source.source_errors import UpstreamError
 from relay.upstream.source.source_tls import SourceTls, handshake_error, tls_not_offered
 
 _FIRST_BYTES: Final = 64
-"""How much of what the other side sends first is kept, for the message if it is no greeting."""
+"""The number of first bytes from the other side that are kept, for the message if they are no greeting."""
 MAX_PACKET_BYTES: Final = (1 << 24) - 1
 LONGEST_LOGIN_PACKET: Final = 1 << 16
 """Challenges have some dozen bytes, errors some hundred."""
 
 
 class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
-    """One connection to a source. Raises pymysql's errors, and UpstreamError for what they cannot say.
+    """One connection to a source. Raises pymysql's errors, and UpstreamError for what they cannot express.
 
-    The password is not among aiomysql's own values: nothing but `ClientLogin` answers with it.
+    The password is not among aiomysql's own values: only `ClientLogin` answers with it.
     """
 
     def __init__(
@@ -45,16 +45,16 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         self._greeter: asyncio.StreamReader | None = None
         self._came = Entering()
         self.meter = AnswerMeter(where)
-        """Of what is read: who asks something says how much it may be."""
+        """This meter limits what is read: each question sets its bound."""
 
     async def enter(self) -> None:
-        """Connects and logs in. Raises: UpstreamError, pymysql.err.Error and what bad bytes of a peer lead to."""
+        """Connect and log in. Raises: UpstreamError, pymysql.err.Error and the errors that a peer's bad bytes cause."""
         try:
             await self._connect()
         except BaseException as error:
-            self.close()  # a login that took too long
+            self.close()  # A login that took too long
             if self._secured is not None:
-                self._secured.abort()  # its goodbye is not waited for
+                self._secured.abort()  # Its goodbye is not awaited
             cause = error.__cause__ if isinstance(error, pymysql.err.OperationalError) else None
             if isinstance(cause, ssl.SSLError) or (isinstance(cause, OSError) and self._in_handshake):
                 raise handshake_error(cause, self._where, self._tls) from error
@@ -62,14 +62,14 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
 
     @property
     def entering(self) -> Entering:
-        """How far it came; its first bytes with those that nobody has read yet."""
+        """The progress, with those of its first bytes that were not read yet."""
         came = self._came
         unread = bytes(getattr(self._greeter, "_buffer", b"")[:_FIRST_BYTES]) if not came.is_greeted else b""
         return Entering(came.is_taken, came.is_greeted, came.first + unread)
 
     @property
     def plugin(self) -> str:
-        """By which it logged in."""
+        """The plugin by which it logged in."""
         return str(self._auth_plugin_used)
 
     async def _get_server_information(self) -> None:
@@ -81,7 +81,7 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         try:
             self.meter.takes(num_bytes)
         except UpstreamError:
-            self.close()  # what follows is the rest of it
+            self.close()  # What follows is the rest of it
             raise
         came = self._came
         if came.is_greeted:
@@ -96,7 +96,7 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
                 came.first += error.__cause__.partial[:_FIRST_BYTES]
             raise
         came.first += data[:_FIRST_BYTES]
-        # At once: a header that cannot be may announce megabytes, for which it would be waited in vain.
+        # This is checked at once: an impossible header may announce megabytes, which would be awaited in vain.
         entering = self.entering
         if (why := why_no_greeting(entering.first)) is not None:
             raise other_protocol(self._where, entering, why)
@@ -107,7 +107,7 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
     _secured: asyncio.WriteTransport | None = None
 
     async def _request_authentication(self) -> None:
-        """All of the login: aiomysql's own would answer whoever asks."""
+        """Run the whole login: aiomysql's own would answer anyone who asks."""
         self.client_flag |= CLIENT.MULTI_RESULTS
         if self._ssl_context is not None and not self.server_capabilities & CLIENT.SSL:
             if self._tls.required:
@@ -128,10 +128,10 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         self._auth_plugin_used = login.plugin
 
     async def _begin_tls(self, context: ssl.SSLContext, head: bytes) -> None:
-        """TLS begins in the middle of the connection: its socket goes over to a transport of its own."""
+        """Begin TLS in the middle of the connection: its socket moves to a separate transport."""
         self.write_packet(head)
         transport = self._writer.transport
-        # What comes from now on is TLS; what the peer has sent ahead in clear is read by nobody.
+        # What comes from now on is TLS; what the peer has sent ahead in clear text is not read.
         transport.pause_reading()
         socket = transport.get_extra_info("socket").dup()
         transport.close()
@@ -155,7 +155,7 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         return await super()._read_packet(*args)
 
     async def _read_query_result(self, unbuffered: bool = False) -> None:
-        # As aiomysql's, for answers that are read whole.
+        # It works as aiomysql's, for answers that are read whole.
         self._result = None
         result = BoundedResult(self, self.meter)
         try:
@@ -169,7 +169,7 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
             self.server_status = result.server_status
 
     def security(self) -> tuple[str, str] | None:
-        """(TLS version, cipher) of the connection; None in clear text."""
+        """The (TLS version, cipher) of the connection; None in clear text."""
         if not self._secure or self._writer is None:
             return None
         cipher = self._writer.transport.get_extra_info("cipher")
@@ -178,7 +178,7 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         return (version or (cipher[1] if cipher else "TLS"), cipher[0] if cipher else "unknown")
 
     def peer_certificate(self) -> bytes | None:
-        """The server's certificate, DER; None in clear text."""
+        """Return the server's certificate, DER; None in clear text."""
         if not self._secure or self._writer is None:
             return None
         secured = self._writer.transport.get_extra_info("ssl_object")

@@ -11,7 +11,8 @@ from relay.upstream.source.source_tls import SourceTls
 async def open_source(
     settings: ServerSource, *, needs_binlog: bool = True, section: str = "source", who: str = "the source"
 ) -> SourceConnection:
-    """Whoever calls closes it. needs_binlog: a server that writes none is refused. section, who: as in `SourceTls`.
+    """Return a connection, which the caller closes. With `needs_binlog` a server that writes none is refused. `section` and `who` are
+    as in `SourceTls`.
 
     Raises: UpstreamError.
     """

@@ -1,4 +1,4 @@
-"""When to try the source again."""
+"""The schedule of attempts at the source."""
 
 import random
 from typing import Final
@@ -13,19 +13,19 @@ _PAUSES: Final[dict[FailureKind, tuple[float, float]]] = {
     FailureKind.STREAM_BROKEN: (1.0, 30.0),
     FailureKind.ARCHIVE: (2.0, 30.0),
 }
-# The same bad bytes from the same position so often are the source's, not the way's.
+# If the same bad bytes come from the same position so often, the source has them, not the network.
 _BROKEN_TRIES: Final = 3
 
 
 def longest_pause_s() -> float:
-    """The longest pause between attempts at a source that cannot be reached, in seconds."""
+    """Return the longest pause between attempts at a source that cannot be reached, in seconds."""
     return _PAUSES[FailureKind.NETWORK][1]
 
 
 class Reconnect:
-    """Pauses between attempts: doubled per failure with full jitter on the upper half, by kind of failure.
+    """The pauses between attempts: doubled per failure with full jitter on the upper half, by kind of failure.
 
-    Progress (new bytes in the archive) starts them over.
+    Progress (new bytes in the archive) resets them.
     """
 
     def __init__(self, random_source: random.Random | None = None) -> None:
@@ -35,7 +35,7 @@ class Reconnect:
         self._place: object = None
 
     def pause_after(self, kind: FailureKind, place: object) -> float | None:
-        """Seconds to wait after this failure at `place` (where the archive ends); None: do not try again."""
+        """Return the seconds to wait after this failure at `place` (the archive's end); None means no retry."""
         if kind in TERMINAL:
             return None
         if kind is not self._kind or place != self._place:

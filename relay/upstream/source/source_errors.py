@@ -1,4 +1,4 @@
-"""What can end the stream from a source, by who has to act."""
+"""The failures that can end the stream from a source, by who must act."""
 
 from enum import Enum
 from typing import Final
@@ -12,13 +12,13 @@ _MOST_BYTES: Final = 4096
 class FailureKind(Enum):
     """Kinds of failure of the upstream side; each is retried at its own pace, or not at all."""
 
-    NETWORK = "network"  # the source or the way to it is gone: retried for ever
-    AUTHENTICATION = "authentication"  # the source refuses us: somebody must act there; retried slowly
-    STREAM_BROKEN = "stream_broken"  # bytes that cannot be: asked for again a few times, then an operator must look
+    NETWORK = "network"  # the source or the network is unavailable: retried for ever
+    AUTHENTICATION = "authentication"  # the source refuses us: an operator must act there; retried slowly
+    STREAM_BROKEN = "stream_broken"  # impossible bytes: requested again a few times, then an operator must look
     POSITION_GONE = "position_gone"  # the source cannot give what comes next: an operator must choose
     IDENTITY = "identity"  # another source, or one that was reset: never mixed into this archive
     SETUP = "setup"  # the source cannot be replicated from as it is configured
-    ARCHIVE = "archive"  # our own disk
+    ARCHIVE = "archive"  # The archive's own disk
 
 
 TERMINAL = frozenset({FailureKind.POSITION_GONE, FailureKind.IDENTITY, FailureKind.SETUP})
@@ -27,8 +27,8 @@ ACCEPT_GAP: Final = (
     "Or go on without it, which is recorded: CALL binlog_relay.accept_gap() here, or `binlog-relay archive accept-gap` "
     "while the relay is stopped."
 )
-"""The end of the advice at a stop behind which the archive can go on, once somebody accepts the gap."""
-# What a replica shows as Last_IO_Errno for such an end.
+"""This ends the advice at a stop after which the archive can go on, once an operator accepts the gap."""
+# A replica shows these as Last_IO_Errno for such an end.
 _NUMBERS: Final[dict[FailureKind, int]] = {
     FailureKind.NETWORK: ErrorCode.CR_CONN_HOST_ERROR,
     FailureKind.AUTHENTICATION: ErrorCode.ER_ACCESS_DENIED_ERROR,
@@ -41,9 +41,9 @@ _NUMBERS: Final[dict[FailureKind, int]] = {
 
 
 class UpstreamError(RelayError):
-    """The stream ended. name: for machines. number: the error that a replica would show.
+    """The error that the stream ended. `name` is for machines; `number` is the error that a replica would show.
 
-    What it repeats of a source is made printable: it goes to the ledger, to replicas, to pages and terminals.
+    Text that it repeats from a source is made printable: it goes to the ledger, to replicas, to pages and terminals.
     """
 
     exit_code = ExitCode.SOURCE_UNREACHABLE

@@ -1,4 +1,4 @@
-"""What the source reports of its GTIDs, asked at each attachment and when its mode may have changed."""
+"""The GTIDs that the source reports, queried at each attachment and when its mode may have changed."""
 
 import asyncio
 import itertools
@@ -27,16 +27,16 @@ _UUID: Final = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-f
 _OWNER: Final = re.compile(r"#\d+")
 _LONGEST_MODE: Final = 32
 _AT_ONCE_CHARACTERS: Final = 16_384
-"""So much of a set is read on the event loop."""
+"""A set of up to so many characters is parsed on the event loop."""
 _NO_TRANSACTIONS: Final = GtidSet()
 _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceGtids:
-    """The source's GTID variables. `mode`: MySQL's GTID_MODE, None: a source without one.
+    """The source's GTID variables. `mode` is MySQL's GTID_MODE (None: a source without one).
 
-    `executed`: with the transactions that are in its binlog and being committed. `binlog_state`: MariaDB's; None: not asked.
+    `executed` includes the transactions that are in its binlog and being committed. `binlog_state` is MariaDB's (None: not asked).
     """
 
     mode: str | None = None
@@ -51,11 +51,11 @@ class VariableReader(Protocol):
     """A connection to the source."""
 
     async def variable(self, name: str) -> str | None:
-        """A global variable's text; None where the source does not know it."""
+        """Return a global variable's text; None if the source does not know it."""
 
 
 async def read_source_gtids(source: VariableReader, flavour: str, *, with_state: bool = True) -> SourceGtids:
-    """Asks the source. with_state: also for MariaDB's binlog state, for which it waits while a commit holds its binlog.
+    """Ask the source. With `with_state` MariaDB is also asked for its binlog state, for which it waits while a commit holds its binlog.
 
     Raises: UpstreamError SETUP for an answer that cannot be read.
     """
@@ -72,7 +72,7 @@ async def read_source_gtids(source: VariableReader, flavour: str, *, with_state:
         mode = await source.variable("gtid_mode")
         if mode is None:
             return SourceGtids()
-        # In this order: what is being committed is owned, and executed from the moment when it is owned no more.
+        # The order matters: what is being committed is owned, and is executed from the moment when it is no longer owned.
         owned = await source.variable("gtid_owned")
         executed = await source.variable("gtid_executed")
         purged = await source.variable("gtid_purged")
@@ -86,7 +86,7 @@ async def read_source_gtids(source: VariableReader, flavour: str, *, with_state:
 
 
 async def look_again(source: VariableReader, known: SourceGtids) -> SourceGtids:
-    """`known` with those variables as they are now that may change while a stream runs, and cost the source nothing.
+    """Return `known` with the current values of those variables that may change while a stream runs, and cost the source nothing.
 
     Raises: UpstreamError SETUP for an answer that cannot be read.
     """
@@ -106,12 +106,12 @@ def _shown_mode(text: str) -> str:
 
 
 async def _parsed(parse: Callable[[str], _Value], text: str) -> _Value:
-    """A long text is read in a thread: a set of a megabyte takes a third of a second. Raises: as `parse`."""
+    """Parse a long text in a thread: a set of a megabyte takes a third of a second. Raises: as `parse`."""
     return await asyncio.to_thread(parse, text) if len(text) > _AT_ONCE_CHARACTERS else parse(text)
 
 
 def owned_set(text: str) -> GtidSet:
-    """The transactions in @@GLOBAL.gtid_owned: `uuid:9#3:7#2,uuid:...` (number, '#', thread); 9.7 leaves the commas out.
+    """Return the transactions in @@GLOBAL.gtid_owned: `uuid:9#3:7#2,uuid:...` (number, '#', thread); 9.7 leaves the commas out.
 
     Raises: Malformed.
     """
@@ -121,13 +121,13 @@ def owned_set(text: str) -> GtidSet:
 
 
 def kept_part(gtids: SourceGtids | None) -> SourceGtids:
-    """What of it is remembered; None, a source that was never asked, is shown as one without GTIDs."""
+    """Return the part that is saved; None, a source that was never asked, is shown as one without GTIDs."""
     shown = gtids or SourceGtids()
     return replace(shown, mode=shown.mode or "OFF", executed=_NO_TRANSACTIONS, binlog_state=None)
 
 
 def keep_source_gtids(directory: Path, gtids: SourceGtids) -> None:
-    """Remembers what replicas are shown while the source cannot be reached. Blocking. Raises: OSError."""
+    """Save what replicas are shown while the source cannot be reached. Blocking. Raises: OSError."""
     held = {
         "gtid_mode": gtids.mode,
         "gtid_purged": gtids.purged.line,
@@ -138,7 +138,7 @@ def keep_source_gtids(directory: Path, gtids: SourceGtids) -> None:
 
 
 def kept_source_gtids(directory: Path) -> SourceGtids | None:
-    """What the source last reported; None for a new archive. Blocking."""
+    """Return what the source last reported; None for a new archive. Blocking."""
     path = directory / SOURCE_GTIDS_NAME
     try:
         held = kept_json(read_file(path))

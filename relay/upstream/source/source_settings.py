@@ -1,4 +1,4 @@
-"""The source's settings that readers of its binlogs ask the relay for: asked at each attachment, and kept beside the archive."""
+"""The source's settings that readers of its binlogs ask the relay for: queried at each attachment, and kept beside the archive."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,11 +25,11 @@ class SettingsReader(Protocol):
     """A connection to the source."""
 
     async def variables(self, names: Sequence[str]) -> dict[str, str]:
-        """The texts of those global variables that the source has, by name in small letters."""
+        """Return the texts of those global variables that the source has, by name in lower case."""
 
 
 async def read_source_settings(source: SettingsReader, known: Mapping[str, str]) -> dict[str, str]:
-    """What the source has of SOURCE_SETTINGS, by name; `known` where it refuses to tell: it is followed all the same.
+    """Return the source's values of SOURCE_SETTINGS, by name; `known` if it refuses, as it is followed all the same.
 
     Raises: UpstreamError for what a later try may cure.
     """
@@ -42,12 +42,12 @@ async def read_source_settings(source: SettingsReader, known: Mapping[str, str])
 
 
 def keep_source_settings(directory: Path, settings: Mapping[str, str]) -> None:
-    """Remembers what readers are shown while the source cannot be reached. Blocking. Raises: OSError."""
+    """Save what readers are shown while the source cannot be reached. Blocking. Raises: OSError."""
     write_small_file(directory / SOURCE_SETTINGS_NAME, json.dumps(dict(settings), sort_keys=True) + "\n")
 
 
 def kept_source_settings(directory: Path) -> dict[str, str]:
-    """What the source last reported; empty for a new archive. Blocking."""
+    """Return what the source last reported; empty for a new archive. Blocking."""
     path = directory / SOURCE_SETTINGS_NAME
     try:
         held = kept_json(read_file(path))

@@ -1,4 +1,4 @@
-"""What is known of the way to the source now: written by the upstream side, read by whoever shows it."""
+"""The current state of the connection to the source: written by the upstream side, read by its observers."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from relay.upstream.source.stream_tally import StreamTally
 
 
 class Phase(Enum):
-    """Where the upstream side is. The value is how MySQL from 8.0.26 words it in Replica_IO_State."""
+    """The phase of the upstream side. The value is how MySQL from 8.0.26 words it in Replica_IO_State."""
 
     STOPPED = ""
     CONNECTING = "Connecting to source"
@@ -40,60 +40,60 @@ class SourceLink:
         self.identity: SourceIdentity | None = None
         """The source as it named itself at the last connection."""
         self.attached_at: float | None = None
-        """When the stream that is running began; None without one."""
+        """The start of the running stream; None without one."""
         self.retries = 0
-        """How many attempts were made since the last stream."""
+        """The number of attempts since the last stream."""
         self.last_error: UpstreamError | None = None
         self.last_error_at: float | None = None
         self.given_up: UpstreamError | None = None
-        """What ended it for good: nothing is tried again before somebody starts it. None: it goes on, was stopped, or has other
-        settings now."""
+        """The error that ended it for good: nothing is retried before an operator starts it. None means that it goes on, was stopped,
+        or has other settings now."""
         self.unreachable_since: float | None = None
-        """When the source could be reached no more, by the monotonic clock; None: it can, or nobody tries."""
+        """The time since which the source cannot be reached, by the monotonic clock; None if it can, or no attempt is made."""
         self.tls_version: str | None = None
         self.cipher: str | None = None
-        """None: the connection is in clear text."""
+        """None means that the connection is in clear text."""
         self.semi_sync = False
-        """Whether the stream is semi-synchronous: the source asks for acknowledgements."""
+        """True if the stream is semi-synchronous: the source asks for acknowledgements."""
         self.semi_sync_state: str | None = ""
-        """What the source answered when it was asked: "ON", "OFF", None for one that cannot; empty: not asked yet."""
+        """The source's answer when it was asked: "ON", "OFF", None for one that cannot; empty if it was not asked yet."""
         self.gtids: SourceGtids | None = None
-        """What the source last reported of GTIDs, maybe to an earlier run of the relay."""
+        """The GTIDs that the source last reported, possibly to an earlier run of the relay."""
         self.settings: dict[str, str] = {}
-        """What the source last reported of its settings, by name, maybe to an earlier run of the relay."""
+        """The settings that the source last reported, by name, possibly to an earlier run of the relay."""
         self.is_kept = True
-        """Whether both are on the disk too, as far as they were to be."""
+        """True if both are on the disk too, as far as they had to be saved."""
         self.acknowledged: tuple[str, int] | None = None
         """The newest acknowledgement that was sent: (file, offset)."""
         self.acknowledged_count = 0
         self.is_read_through = False
-        """Of a directory: whether all that it held was archived once since the relay's start."""
+        """True if a directory's files were all archived once since the relay's start."""
         self._hurried = asyncio.Event()
         self._heartbeats_before = 0
         self._heartbeats: Callable[[], int] = _none
 
     @property
     def received_heartbeats(self) -> int:
-        """How many heartbeats came in all streams so far. A source sends one when it has nothing else to send."""
+        """The number of heartbeats in all streams so far. A source sends one when it has nothing else to send."""
         return self._heartbeats_before + self._heartbeats()
 
     @property
     def stream_heartbeats(self) -> int:
-        """How many of them came in the stream that runs."""
+        """The number of them in the running stream."""
         return self._heartbeats()
 
     def count_heartbeats(self, of_stream: Callable[[], int]) -> None:
-        """Where to ask for those of the stream that runs, until it ends."""
+        """Take the heartbeats of the running stream from `of_stream`, until it ends."""
         self._heartbeats = of_stream
 
     def connecting(self) -> None:
-        """An attempt begins."""
+        """Note that an attempt begins."""
         self.given_up = None
         self.tally.attempts += 1
         self.phase = Phase.CONNECTING if self.last_error is None else Phase.RECONNECTING
 
     async def pause(self, longest_s: float) -> bool:
-        """Waits for the next attempt. True: somebody wants it now."""
+        """Wait for the next attempt; return True if it was requested now."""
         self._hurried.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(longest_s):
@@ -101,26 +101,26 @@ class SourceLink:
         return self._hurried.is_set()
 
     def hurry(self) -> bool:
-        """The next attempt is made at once. False: none is waited for."""
+        """Make the next attempt at once; return False if none is awaited."""
         if self.phase is not Phase.PAUSING:
             return False
         self._hurried.set()
         return True
 
     def attached(self) -> None:
-        """The source was asked for its stream; what was wrong before stays until it has answered."""
+        """Note that the source was asked for its stream; the previous error stays until it has answered."""
         self.unreachable_since = None
         self.phase = Phase.STREAMING
         self.tally.streams += 1
         self.attached_at = time.time()
 
     def answered(self) -> None:
-        """The stream's first events came, and are those that were asked for. Calling it again does nothing."""
+        """Note that the stream's first events came and are those that were requested. Calling it again does nothing."""
         self.retries = 0
         self.last_error = None
 
     def lost(self, error: UpstreamError, *, final: bool) -> None:
-        """The attempt or the stream ended."""
+        """Note that the attempt or the stream ended."""
         self.phase = Phase.STOPPED if final else Phase.PAUSING
         self.last_error, self.last_error_at = error, time.time()
         self.given_up = error if final else None
@@ -133,13 +133,13 @@ class SourceLink:
         self._detached()
 
     def stopped(self) -> None:
-        """Somebody asked for the end."""
+        """Note that an operator stopped it."""
         self.unreachable_since = None
         self.phase = Phase.STOPPED
         self._detached()
 
     def forget_error(self) -> None:
-        """A new start: what was wrong before is not shown any more."""
+        """Forget the previous error at a new start."""
         self.last_error = None
         self.retries = 0
 
@@ -152,7 +152,7 @@ class SourceLink:
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """The upstream side at one moment. Times are Unix seconds, offsets bytes; None: not known, or there is none."""
+    """The upstream side at one moment. Times are Unix seconds, offsets bytes; None means unknown or absent."""
 
     kind: str
     """The kind of source, "server" or "directory"; for a directory `host` is its path, `port` 0 and `user` empty."""
@@ -167,18 +167,18 @@ class SourceStatus:
     """The state of the IO thread: "Yes", "Connecting" or "No"."""
     stopped_by_operator: bool
     started_by_operator: bool
-    """Whether the stream that runs, or last ran, was started by a statement and not by the relay's start."""
+    """True if the stream that runs, or last ran, was started by a statement and not by the relay's start."""
     changed_by_operator: bool
-    """Whether the settings differ from those of relay.toml, until the relay is restarted."""
+    """True if the settings differ from those of relay.toml, until the relay is restarted."""
     received_file: str | None
     received_offset: int | None
-    """End of what is written to the archive, maybe inside a transaction."""
+    """The end of what is written to the archive, possibly inside a transaction."""
     archived_file: str | None
     archived_offset: int | None
-    """End of the last whole transaction that replicas may read."""
+    """The end of the last whole transaction that replicas may read."""
     synced_file: str | None
     synced_offset: int | None
-    """End of the last whole transaction that is on stable storage."""
+    """The end of the last whole transaction that is on stable storage."""
     last_error_number: int
     """The error's number; 0: no error."""
     last_error_text: str
@@ -190,32 +190,32 @@ class SourceStatus:
     public_key: str
     tls_version: str | None
     cipher: str | None
-    """None: clear text."""
+    """None means clear text."""
     heartbeat_period_s: float
     flavour: str | None
     version: str | None
     server_id: int | None
-    """The source's; ours is in the configuration."""
+    """The source's server_id; ours is in the configuration."""
     server_uuid: str | None
     own_server_id: int | None
     retries: int
-    """How many attempts were made since the last stream ended."""
+    """The number of attempts since the last stream ended."""
     received_heartbeats: int
     stream_heartbeats: int
-    """How many of them came in the stream that runs."""
+    """The number of them in the running stream."""
     attached_at: float | None
     last_event_timestamp: int
     """The time of the newest archived event, 0 before any."""
     ack: str
     """The policy ("none" or "synced") for semi-synchronous acknowledgements."""
     semi_sync: bool
-    """Whether the stream that runs is semi-synchronous."""
+    """True if the running stream is semi-synchronous."""
     acknowledged_file: str | None
     acknowledged_offset: int | None
     acknowledged_count: int
 
     def state_in(self, word: str) -> str:
-        """`state` with "source" replaced by `word`: "master" for MariaDB and MySQL before 8.0.26."""
+        """Return `state` with "source" replaced by `word`: "master" for MariaDB and MySQL before 8.0.26."""
         return self.state.replace("source", word)
 
 
@@ -228,7 +228,7 @@ def read_status(
     started_by_operator: bool,
     changed_by_operator: bool,
 ) -> SourceStatus:
-    """Puts together what the settings, the connection and the archive know."""
+    """Combine what the settings, the connection and the archive know."""
     server = settings if isinstance(settings, ServerSource) else None
     identity = link.identity or generation.identity
     received, archived, synced = generation.received, generation.end, generation.synced

@@ -1,4 +1,4 @@
-"""How a server proves to be itself: TLS and its public key as configured, and what a failed handshake means."""
+"""The proof of a server's identity: TLS and its public key as configured, and the meaning of a failed handshake."""
 
 import ssl
 from dataclasses import dataclass
@@ -17,12 +17,13 @@ VERIFYING: Final = ("verify_ca", "verify_identity")
 
 @dataclass(frozen=True, slots=True)
 class SourceTls:
-    """How a connection to a server is secured. mode: disabled, preferred, required, verify_ca or verify_identity.
+    """The security of a connection to a server. `mode` is disabled, preferred, required, verify_ca or verify_identity.
 
-    preferred: TLS where the source offers it, clear text where not, the certificate unchecked; required: TLS, unchecked.
-    verify_ca: the certificate must come from `ca`, or be in it; verify_identity: it must also be for the host, and without `ca`
-    come from an authority that this system trusts. `certificate` and `key`: ours, where the account asks for one. `public_key`:
-    the server's, for a password that goes without TLS. For messages: `section`, where these keys are written, and `who`.
+    With preferred it uses TLS if the source offers it and clear text otherwise, without a check of the certificate; with required it
+    uses TLS, unchecked. With verify_ca the certificate must come from `ca`, or be in it; with verify_identity it must also be for the
+    host, and without `ca` come from an authority that this system trusts. `certificate` and `key` are ours, if the account requires
+    one. `public_key` is the server's, for a password that is sent without TLS. `section` (which contains these keys) and `who` are for
+    messages.
     """
 
     mode: str = "preferred"
@@ -35,35 +36,35 @@ class SourceTls:
 
     @classmethod
     def of(cls, settings: ServerSecurity, section: str = "source", who: str = "the source") -> Self:
-        """As a section of a configuration has it."""
+        """Return the security that a section of a configuration describes."""
         return cls(
             settings.ssl_mode, settings.ssl_ca, settings.ssl_cert, settings.ssl_key, settings.public_key, section, who
         )
 
     @property
     def verifies(self) -> bool:
-        """Whether the certificate is checked."""
+        """True if the certificate is checked."""
         return self.mode in VERIFYING
 
     @property
     def proves_identity(self) -> bool:
-        """Whether only the server has a certificate that passes. Those of an authority of the system are everybody's."""
+        """True if only the server has a certificate that passes. Anyone can have one of an authority that the system trusts."""
         return self.mode == "verify_identity" or (self.mode == "verify_ca" and self.ca is not None)
 
     def peer(self, *, secured: bool) -> Peer:
-        """What is known of the other side, once it is clear whether there is TLS."""
+        """Return what is known of the other side, once it is clear whether there is TLS."""
         if not secured:
             return Peer.CLEAR
         return Peer.VERIFIED if self.proves_identity else Peer.ENCRYPTED
 
     @property
     def required(self) -> bool:
-        """Whether a source without TLS is refused."""
+        """True if a source without TLS is refused."""
         return self.mode not in ("disabled", "preferred")
 
 
 def make_context(tls: SourceTls) -> ssl.SSLContext | None:
-    """The context for this mode; None for "disabled". Blocking: reads files. Raises: UpstreamError for unusable files."""
+    """Return the context for this mode; None for "disabled". Blocking: reads files. Raises: UpstreamError for unusable files."""
     if tls.mode == "disabled":
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -74,7 +75,7 @@ def make_context(tls: SourceTls) -> ssl.SSLContext | None:
         if tls.ca is None:
             context.load_default_certs(ssl.Purpose.SERVER_AUTH)
         else:
-            # So that the server's own certificate will do in place of its authority's.
+            # This allows the server's own certificate in place of its authority's.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             try:
                 context.load_verify_locations(cafile=str(tls.ca))
@@ -94,7 +95,7 @@ def make_context(tls: SourceTls) -> ssl.SSLContext | None:
 
 
 def make_secrets(tls: SourceTls, password: str) -> LoginSecrets:
-    """What a login has. Blocking: reads the server's public key. Raises: UpstreamError for an unusable file."""
+    """Return the secrets of a login. Blocking: reads the server's public key. Raises: UpstreamError for an unusable file."""
     if tls.public_key is None:
         return LoginSecrets(password)
     try:
@@ -115,7 +116,7 @@ def _unusable(tls: SourceTls, option: str, path: Path, error: Exception, wanted:
 
 
 def tls_not_offered(where: str, tls: SourceTls, flavour_hint: str = "") -> UpstreamError:
-    """The error for a source without TLS where ssl_mode demands it."""
+    """Return the error for a source without TLS if ssl_mode demands it."""
     return UpstreamError(
         FailureKind.AUTHENTICATION,
         f'{tls.who} {where}{flavour_hint} offers no TLS, and {tls.section}.ssl_mode is "{tls.mode}"',
@@ -126,7 +127,7 @@ def tls_not_offered(where: str, tls: SourceTls, flavour_hint: str = "") -> Upstr
 
 
 def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError:
-    """What a failed handshake means for the operator."""
+    """Return the meaning of a failed handshake for the operator."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return UpstreamError(
             FailureKind.AUTHENTICATION,

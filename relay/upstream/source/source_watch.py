@@ -1,9 +1,9 @@
-"""Keeps what is known of the source's variables true while a stream runs.
+"""The watch that keeps the known variables of the source current while a stream runs.
 
-MySQL begins a new binlog with every change of its GTID_MODE (5.6 changes it with a restart, which ends the stream). So a
-short look by a connection of its own, whenever the stream goes over to a new file, sees every change, and no second connection
-stays open. What changes without a word in the binlog (SET GLOBAL gtid_purged or binlog_format; MariaDB's gtid_domain_id and
-gtid_strict_mode) is looked at every half minute.
+MySQL begins a new binlog with every change of its GTID_MODE (5.6 changes it with a restart, which ends the stream). So a short look by
+a separate connection, whenever the stream moves to a new file, sees every change, and no second connection stays open. Variables that
+change without a trace in the binlog (SET GLOBAL gtid_purged or binlog_format; MariaDB's gtid_domain_id and gtid_strict_mode) are
+checked every half minute.
 """
 
 import asyncio
@@ -23,16 +23,16 @@ from relay.upstream.source.source_status import SourceLink
 
 log = structlog.get_logger()
 
-# Files of a source that is caught up with come by the hundred: one look for all of a second.
+# Files of a source with which the relay catches up come by the hundred: one look covers all of a second.
 _PAUSE_S: Final = 1.0
 _LOOK_EVERY_S: Final = 30.0
 
 
 class SourceWatch:
-    """One stream's looks at the source. `file_begins` for each file; `close` with the stream. For the event loop's thread.
+    """One stream's looks at the source. Call `file_begins` for each file and `close` with the stream. For the event loop's thread.
 
-    open: makes a connection. on_changed: awaited when something is other than before. A look that fails by a fault of ours
-    is reported once, until one has succeeded, and the next one comes all the same.
+    `open_connection` makes a connection. `on_changed` is awaited when something has changed. A look that fails by a fault of ours is
+    reported once, until one has succeeded, and the next one comes all the same.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class SourceWatch:
         self._task = begin_task(self._run(), "looking at the source's variables")
 
     def file_begins(self) -> None:
-        """The stream is at the beginning of a file."""
+        """Note that the stream is at the beginning of a file."""
         self._due.set()
 
     def close(self) -> None:
-        """Looks no more."""
+        """Stop looking."""
         self._task.cancel()
 
     async def _run(self) -> None:
@@ -65,7 +65,7 @@ class SourceWatch:
                 await self._look()
                 self._fault_reported = False
             except (UpstreamError, pymysql.err.MySQLError) as error:
-                # The stream tells what is wrong with the source; there are other occasions.
+                # The stream reports what is wrong with the source; there are other occasions.
                 log.info("source_variables_not_seen", why=str(error), note="looked for again soon")
             except Exception as fault:
                 if not self._fault_reported:

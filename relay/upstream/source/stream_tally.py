@@ -1,4 +1,4 @@
-"""What came from the source, counted."""
+"""The totals of what came from the source."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,19 +8,19 @@ from relay.process.duration_histogram import COMPUTING_BOUNDS_S, DurationHistogr
 
 @dataclass(slots=True)
 class StreamTally:
-    """Since the relay's start; of all streams, whichever source they came from."""
+    """The totals since the relay's start, of all streams, whichever source they came from."""
 
     bytes_received: int = 0
-    """Of binlogs, as they are archived."""
+    """The bytes of binlogs, as they are archived."""
     events: int = 0
     transactions: int = 0
     attempts: int = 0
-    """How often the relay began to connect."""
+    """The number of connection attempts."""
     streams: int = 0
-    """How often the source gave it a stream."""
+    """The number of streams that the source started."""
     losses: Counter[str] = field(default_factory=Counter)
-    """Ends of attempts and streams, by the kind of failure."""
+    """The ends of attempts and streams, by the kind of failure."""
     last_heard_at: float = 0.0
-    """When bytes came from the source last, in Unix seconds; 0: never."""
+    """The time when bytes last came from the source, in Unix seconds; 0 means never."""
     kernel_times: DurationHistogram = field(default_factory=lambda: DurationHistogram(COMPUTING_BOUNDS_S))
-    """How long the compiled part took for what came at once."""
+    """The time that the compiled part took for each portion of input."""

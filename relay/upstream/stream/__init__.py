@@ -1,1 +1,1 @@
-"""The source's bytes on their way from the socket to the archive."""
+"""The path of the source's bytes from the socket to the archive."""

@@ -1,7 +1,7 @@
 """Semi-synchronous acknowledgements: a transaction is acknowledged to the source once it is on stable storage.
 
-The source holds its client's COMMIT back until the acknowledgement. So what is acknowledged must survive the crash of this
-machine, not only of this process: the archive syncs, whatever `archive.sync` says, and only what it has synced counts.
+The source delays its client's COMMIT until the acknowledgement. So what is acknowledged must survive the crash of this machine, not
+only of this process: the archive syncs, whatever `archive.sync` says, and only what it has synced counts.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 
 class SyncedPart(Protocol):
-    """What is needed of a generation: up to where it is on stable storage."""
+    """The required part of a generation: up to where it is on stable storage."""
 
     @property
     def synced(self) -> Position | None: ...
@@ -32,10 +32,9 @@ class SyncedPart(Protocol):
 
 
 def ack_packet(file: str, offset: int) -> bytes:
-    """The acknowledgement of everything up to `offset` of `file`, its packet header (always number 0) included.
+    """Return the acknowledgement of everything up to `offset` of `file`, including its packet header (always number 0).
 
-    Layout: 0xEF | offset u64 | file name to the packet's end.
-    Source: docs/PROTOCOL.md#semi-synchronous-replication.
+    Layout: 0xEF | offset u64 | file name to the packet's end. Source: docs/PROTOCOL.md#semi-synchronous-replication.
     """
     payload = encode_acknowledgement(Position(file, offset))
     return len(payload).to_bytes(3, "little") + b"\0" + payload
@@ -44,7 +43,7 @@ def ack_packet(file: str, offset: int) -> bytes:
 class Acknowledger:
     """One stream's acknowledgements. `send` writes to the source; `close` when the stream ends.
 
-    on_fault: called with an exception that nobody foresaw: the source's clients would wait for what never comes.
+    `on_fault` is called with an unexpected exception: otherwise the source's clients would wait for what never comes.
     """
 
     def __init__(
@@ -58,17 +57,17 @@ class Acknowledger:
         self._send = send
         self._link = link
         self._wanted: deque[tuple[int, int, str]] = deque()
-        """(file number, offset, file) in the stream's order."""
+        """These are (file number, offset, file) in the stream's order."""
         self._on_sync = guarded(self._synced, "acknowledging to the source", on_fault)
         generation.watch_sync(self._on_sync)
 
     def close(self) -> None:
-        """No more acknowledgements; what is not acknowledged stays so: the source asks again, or for what follows it."""
+        """Stop acknowledging; the source asks again for what is not acknowledged, or for what follows it."""
         self._generation.unwatch_sync(self._on_sync)
         self._wanted.clear()
 
     def want(self, file: str, offset: int) -> None:
-        """The source waits for everything up to `offset`, which was handed to the archive."""
+        """Note that the source waits for everything up to `offset`, which was handed to the archive."""
         self._wanted.append((binlog_number(file), offset, file))
         self._generation.sync_up_to(file, offset)
         self._synced()
@@ -83,7 +82,7 @@ class Acknowledger:
             newest = self._wanted.popleft()
         if newest is None:
             return
-        # One for all: a source takes everything up to it for acknowledged.
+        # One acknowledgement is enough: a source considers everything up to it acknowledged.
         _, offset, file = newest
         self._send(ack_packet(file, offset))
         self._link.acknowledged = (file, offset)

@@ -1,4 +1,4 @@
-"""From the kernel into the archive: what a source's bytes become, whichever way they came."""
+"""The path from the kernel into the archive, for a source's bytes of any origin."""
 
 import time
 from collections.abc import Callable
@@ -21,14 +21,14 @@ from relay.upstream.stream.receive_buffers import SMALL_RUN_BYTES, ReceiveBuffer
 
 log = structlog.get_logger()
 
-# Beyond this much waiting for the disk nothing is copied any more: buffers run out, and reading pauses.
+# If more than this waits for the disk, nothing is copied any more: buffers run out, and reading pauses.
 _COPY_LIMIT_BYTES: Final = 4 << 20
 # Each is a row that is synced: a file that is wrong from one end to the other must not fill the ledger, nor outrun its disk.
 _VIOLATION_ROWS: Final = 100
 
 
 class RunWriter(Protocol):
-    """What the intake needs of a generation."""
+    """The part of a generation that the intake needs."""
 
     @property
     def queued_bytes(self) -> int: ...
@@ -41,17 +41,16 @@ class RunWriter(Protocol):
 
 
 class RunObserver(Protocol):
-    """Who wants to know of statements that define tables."""
+    """An observer of statements that define tables."""
 
     def walked(self, ingest: Ingest, file: str | None, data: bytearray, start: int, base: int) -> None: ...
 
 
 class Intake:
-    """Feeds one stream through the kernel and hands its runs to a generation of the archive.
+    """The intake feeds one stream through the kernel and hands its runs to a generation of the archive.
 
-    tally: where it is counted.
-    start: where the stream goes on in the archive's newest file; None: with the first file the stream names. prefix: 3 for
-    a semi-synchronous stream.
+    `tally` counts them. `start` is where the stream goes on in the archive's newest file (None: with the first file that the stream
+    names). `prefix` is 3 for a semi-synchronous stream.
     """
 
     def __init__(
@@ -77,23 +76,23 @@ class Intake:
         self.bytes_stored = 0
         self.check_format: Callable[[Ingest], None] | None = None
         self.on_format: Callable[[], None] | None = None
-        """Called once, when the stream's first format description has come and is the right one."""
+        """This is called once, when the stream's first format description has come and is the right one."""
         self.on_ack_wanted: Callable[[str, int], None] | None = None
-        """Called with (file, offset) when the source waits for everything up to there; it was handed to the archive."""
+        """This is called with (file, offset) when the source waits for everything up to there, which was handed to the archive."""
         self.on_file: Callable[[], None] | None = None
-        """Called when the stream went over to a new file."""
+        """This is called when the stream moved to a new file."""
         self.definitions: RunObserver | None = None
-        """Called with each run, for the statements in it that define tables."""
+        """This is called with each run, for the statements in it that define tables."""
         self._acks = 0
         self._tally = tally or StreamTally()
         if start is not None:
             self.ingest.begin_file(start.offset)
 
     def take(self, buffer: ReceiveBuffer, start: int, stop: int) -> int:
-        """Feeds buffer[start:stop]; stores what became whole. Returns the kernel's status, below 16.
+        """Feed buffer[start:stop] and store what became whole. Return the kernel's status, below 16.
 
-        `self.ingest.consumed` tells how far the input was used. Raises: UpstreamError STREAM_BROKEN, with what was good
-        before it stored.
+        `self.ingest.consumed` says how much of the input was used. Raises: UpstreamError STREAM_BROKEN, after the good part before it
+        is stored.
         """
         ingest = self.ingest
         began = time.perf_counter()
@@ -110,8 +109,8 @@ class Intake:
         stopping = self._report() if ingest.violations or ingest.unknown else False
         produced = ingest.produced
         if status == codes.BAD_CRC and ingest.position - self._stored_to != produced - start:
-            # A big event that turns out bad at its end. What went out of it before is behind the last boundary and is taken
-            # back there; of this run only what stands before it is good.
+            # A big event may turn out bad at its end. The part of it that was handed on comes after the last boundary and is removed
+            # there; of this run only what precedes it is good.
             produced = start + max(0, ingest.position - self._stored_to)
             self._events += 1
         if self.definitions is not None:
@@ -164,11 +163,11 @@ class Intake:
             )
         except BaseException:
             if written is not None:
-                buffer.pending -= 1  # it was not taken, so nobody will give it back
+                buffer.pending -= 1  # It was not taken, so it will not be given back
             raise
 
     def begin_file(self, name: str) -> None:
-        """The stream goes over to the file `name`, at its offset 4. Raises: UpstreamError STREAM_BROKEN."""
+        """Begin the file `name` at its offset 4. Raises: UpstreamError STREAM_BROKEN."""
         previous = self.file
         try:
             number = binlog_number(name)
@@ -196,7 +195,7 @@ class Intake:
             self.on_file()
 
     def broken(self, status: int) -> UpstreamError:
-        """The error for a kernel status of 16 and more."""
+        """Return the error for a kernel status of 16 and more."""
         ingest = self.ingest
         name = str(kernel.STATUS_NAMES.get(status, f"status_{status}"))
         kind = event_type_name(ingest.bad_type)
@@ -208,7 +207,7 @@ class Intake:
         )
 
     def _report(self) -> bool:
-        """Logs violations and unknown types; whether a violation is to stop the stream."""
+        """Log violations and unknown types; return whether a violation must stop the stream."""
         file = self.file or ""
         violations = self.ingest.take_violations()
         for position, from_type, to_type, event_type, previous_type, previous_position in violations:

@@ -1,11 +1,11 @@
-"""Receive buffers: a few large ones that go round between the socket, the kernel and the archive's writer."""
+"""Receive buffers: a few large ones that circulate between the socket, the kernel and the archive's writer."""
 
 from collections.abc import Callable
 from typing import Final
 
 BUFFER_BYTES: Final = 1 << 20
 BUFFER_COUNT: Final = 6
-# Runs up to this size are copied out, so that at the live edge a trickle of transactions does not tie up large buffers.
+# Runs up to this size are copied, so that at the live edge a trickle of transactions does not tie up large buffers.
 SMALL_RUN_BYTES: Final = 16 << 10
 
 
@@ -21,14 +21,14 @@ class ReceiveBuffer:
         self._pool = pool
 
     def run_written(self) -> None:
-        """A run of this buffer is in the file."""
+        """Note that a run of this buffer is in the file."""
         self.pending -= 1
         if self.pending == 0:
             self._pool.came_back(self)
 
 
 class ReceiveBufferPool:
-    """Hands out buffers, last used first so that few pages stay in use; tells when one came back."""
+    """A pool that hands out buffers, last used first so that few pages stay in use, and reports when one came back."""
 
     def __init__(self, count: int = BUFFER_COUNT) -> None:
         self._free: list[ReceiveBuffer] = []
@@ -37,7 +37,7 @@ class ReceiveBufferPool:
         self.on_return: Callable[[], None] | None = None
 
     def take(self) -> ReceiveBuffer | None:
-        """A buffer without pending runs; None when all are with the writer."""
+        """Return a buffer without pending runs; None if all are with the writer."""
         if self._free:
             self.in_use = self._free.pop()
         elif self._left:
@@ -48,13 +48,13 @@ class ReceiveBufferPool:
         return self.in_use
 
     def put_back(self) -> None:
-        """The buffer in use is not needed any more."""
+        """Give back the buffer in use."""
         buffer, self.in_use = self.in_use, None
         if buffer is not None and buffer.pending == 0:
             self._free.append(buffer)
 
     def came_back(self, buffer: ReceiveBuffer) -> None:
-        """Called by a buffer whose last run was written."""
+        """Take back a buffer whose last run was written; the buffer calls this."""
         if buffer is self.in_use:
             return
         self._free.append(buffer)

@@ -1,4 +1,4 @@
-"""The dump stream of a source: socket bytes into the kernel, runs into the archive."""
+"""The dump stream of a source: socket bytes go to the kernel, runs to the archive."""
 
 import asyncio
 import contextlib
@@ -18,16 +18,16 @@ from relay.upstream.stream.receive_buffers import ReceiveBufferPool
 
 log = structlog.get_logger()
 
-# A source sends 16 KiB at a time. When more than _BUSY_BYTES came in a millisecond, the next ones are gathered to runs of
-# _RUN_BYTES (or for 1 ms), so that handing a run on does not cost more than the run; a trickle is handed on at once.
+# A source sends 16 KiB at a time. When more than _BUSY_BYTES came in a millisecond, the next ones are gathered to runs of _RUN_BYTES
+# (or for 1 ms), so that handing a run on does not cost more than the run; a trickle is handed on at once.
 _BUSY_BYTES: Final = 128 << 10
 _RUN_BYTES: Final = 512 << 10
-# More at a time is slower: the bytes fall out of the processor's cache between the socket and the file.
+# More at a time is slower: the bytes drop out of the processor's cache between the socket and the file.
 _READ_BYTES: Final = 512 << 10
-# While it is busy the system, too, is asked to wake us only for so much at a time (SO_RCVLOWAT), until it has been calm.
+# While it is busy the system is also asked to wake us only for so much at a time (SO_RCVLOWAT), until it has been calm.
 _GATHER_BYTES: Final = 256 << 10
 _CALM_AFTER_S: Final = 0.002
-# Files that are begun at once: each takes a tenth of a millisecond, and 500 KiB may have thousands of empty ones.
+# The number of files that are begun at once: each takes a tenth of a millisecond, and 500 KiB may have thousands of empty ones.
 _MOST_ROTATED: Final = 16
 _ER_ACCESS: Final = {
     ErrorCode.ER_DBACCESS_DENIED_ERROR,
@@ -37,11 +37,11 @@ _ER_ACCESS: Final = {
 
 
 class DumpStream(asyncio.BufferedProtocol):
-    """Owner of the source's connection from COM_BINLOG_DUMP on. `ended` gets the UpstreamError that ends it, or raises what is
-    a fault of ours: bytes that were walked in part are never walked again.
+    """The owner of the source's connection from COM_BINLOG_DUMP on. `ended` gets the UpstreamError that ends it, or raises a fault of
+    ours: bytes that were partly walked are never walked again.
 
-    Bytes are received straight into a large buffer, walked there by the kernel, and written from there. When all
-    buffers are with the writer, reading pauses and TCP holds the source back.
+    Bytes are received straight into a large buffer, walked there by the kernel, and written from there. When all buffers are with the
+    writer, reading pauses and TCP slows the source down.
     """
 
     def __init__(self, intake: Intake, pool: ReceiveBufferPool, transport: asyncio.Transport, early: bytes) -> None:
@@ -54,7 +54,7 @@ class DumpStream(asyncio.BufferedProtocol):
         self.bytes_received = 0
         self._held: bytes | None = None
         self._walks_on = False
-        """Whether the rest of what came is walked in the loop's next iteration."""
+        """True if the rest of the input is walked in the loop's next iteration."""
         self._due: asyncio.TimerHandle | None = None
         self._millisecond = 0
         self._received_in_it = 0
@@ -73,34 +73,34 @@ class DumpStream(asyncio.BufferedProtocol):
 
     @property
     def paused(self) -> bool:
-        """Whether reading waits for the archive's writer."""
+        """True if reading waits for the archive's writer."""
         return self._held is not None
 
     def send(self, packet: bytes) -> None:
-        """Sends a packet to the source, if the stream has not ended."""
+        """Send a packet to the source, if the stream has not ended."""
         if not self.ended.done() and not self._transport.is_closing():
             self._transport.write(packet)
 
     def archive_failed(self, failure: ArchiveError) -> None:
-        """Ends the stream: nothing of it would be archived any more."""
+        """End the stream: nothing of it would be archived any more."""
         self._end(UpstreamError(FailureKind.ARCHIVE, failure.text, failure.advice, name="archive_failed"))
 
     def close(self) -> None:
-        """Ends the stream."""
+        """End the stream."""
         self._end(UpstreamError(FailureKind.NETWORK, "the relay closed the stream", name="closed"))
 
     def fail(self, fault: Exception) -> None:
-        """Ends the stream by an exception that nobody foresaw."""
+        """End the stream by an unexpected exception."""
         self._end(fault)
 
     # --- asyncio -----------------------------------------------------------------------------------------------------
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next bytes go: the rest of the buffer in use."""
+        """Return the rest of the buffer in use, for the next bytes."""
         return self._buffer.view[self._fill : self._fill + _READ_BYTES]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """`nbytes` more are there."""
+        """Process `nbytes` more bytes."""
         self.heard_at = self._loop.time()
         self.bytes_received += nbytes
         self._fill += nbytes
@@ -118,12 +118,12 @@ class DumpStream(asyncio.BufferedProtocol):
         self._walk_what_came()
 
     def _gather(self, on: bool) -> None:
-        """Lets the system wake us for _GATHER_BYTES at a time, or again for every byte."""
+        """Make the system wake us for _GATHER_BYTES at a time, or again for every byte."""
         self._gathering = on
         sock = self._transport.get_extra_info("socket")
         if sock is None:
             return
-        # Where the system has no such option, it wakes us more often.
+        # A system without this option wakes us more often.
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _GATHER_BYTES if on else 1)
         if on:
@@ -131,7 +131,7 @@ class DumpStream(asyncio.BufferedProtocol):
             self._loop.call_later(_CALM_AFTER_S, self._look_for_calm)
 
     def _look_for_calm(self) -> None:
-        """While bytes are gathered in the system, what is less than that is not announced: so it is looked for."""
+        """Check whether the stream is calm: while bytes are gathered in the system, smaller amounts are not announced."""
         if self.ended.done():
             return
         if self.bytes_received - self._seen < _GATHER_BYTES:
@@ -160,12 +160,12 @@ class DumpStream(asyncio.BufferedProtocol):
             self.fail(fault)
 
     def eof_received(self) -> bool:
-        """The source has closed; why may stand in what was gathered and not walked yet."""
+        """Note that the source has closed; the reason may be in gathered bytes that were not walked yet."""
         self._walk_what_waits()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """Note that the connection is closed."""
         self._walk_what_waits()
         cause = f": {exc}" if exc is not None else ""
         self._end(
@@ -228,7 +228,7 @@ class DumpStream(asyncio.BufferedProtocol):
         self._walk_what_came()
 
     def _buffer_returned(self) -> None:
-        """The writer gave a buffer back: goes on where reading paused."""
+        """Resume where reading paused, as the writer gave a buffer back."""
         if self._held is None or self.ended.done():
             return
         following = self._pool.take()
@@ -237,14 +237,14 @@ class DumpStream(asyncio.BufferedProtocol):
         held, self._held = self._held, None
         following.view[: len(held)] = held
         self._buffer, self._fill = following, len(held)
-        self.heard_at = self._loop.time()  # the silence was ours
+        self.heard_at = self._loop.time()  # The silence was ours
         if self._walks_on:
             self._walk_on_later()
         else:
             self._transport.resume_reading()
 
     def _rotated(self, raw_name: bytes, position: int) -> None:
-        """An artificial Rotate: the stream is at this place. First it confirms the start, then it opens each new file."""
+        """Take an artificial Rotate, which gives the stream's place. The first one confirms the start, each other one opens a file."""
         try:
             name = raw_name.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -268,7 +268,7 @@ class DumpStream(asyncio.BufferedProtocol):
         if number == ErrorCode.ER_SLAVE_SAME_ID or (
             number == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG and "same server" in text
         ):
-            # Not tried again: two with one id would end each other's stream for ever.
+            # It is not retried: two with one id would end each other's stream for ever.
             advice = "Another replica of this source has our server_id: give source.server_id a number of its own."
             return UpstreamError(FailureKind.SETUP, reason, advice, name="server_id_clash")
         if number == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG:

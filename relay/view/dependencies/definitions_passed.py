@@ -1,4 +1,4 @@
-"""Statements that define tables, in the transactions that a view passes."""
+"""Statements that define tables, in the transactions that a view translates."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,12 +12,12 @@ from relay.schema_history.logged_definition import LoggedDefinition
 from relay.view.rules.group import GroupEvent, SourceGroup
 
 _LONGEST_BYTES: Final = 1 << 20
-"""Of a statement that is read; of a longer one nobody knows what it defines."""
+"""The longest statement that is read; the effect of a longer one is unknown."""
 _SEEN_BYTES: Final = 64 << 10
 
 
 def definitions_in(group: SourceGroup) -> Iterator[tuple[int, LoggedDefinition]]:
-    """What the group defines that has columns, and at which offset. That temporary tables go changes none of the others.
+    """Yield what the group defines, each with its offset. Dropping temporary tables changes no other table, and is left out.
 
     Raises: OSError; ArchiveDamaged.
     """
@@ -34,13 +34,13 @@ def definitions_in(group: SourceGroup) -> Iterator[tuple[int, LoggedDefinition]]
 
 
 def _drops_temporary(found: LoggedDefinition) -> bool:
-    """A server writes such a statement whenever a connection ends that had temporary tables, and there may be millions."""
+    """Return whether it drops temporary tables: servers write that when connections with such tables end, maybe millions of times."""
     kind = kind_of((found.text or "").encode(), found.version)
     return kind.verb == "DROP" and kind.temporary
 
 
 def _raw(group: SourceGroup, event: GroupEvent, most: int | None) -> bytes:
-    """The event without a checksum; most: bytes of its body."""
+    """Return the event without a checksum, with at most `most` bytes of its body."""
     body = group.body(event, most)
     size = HEADER.size + len(body)
     return HEADER.pack(event.timestamp, event.type, event.server_id, size, 0, event.flags) + body

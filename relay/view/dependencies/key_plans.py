@@ -1,4 +1,4 @@
-"""The keys of a table as the write sets read them: where the values stand in a row, how they are compared, whose rows they name."""
+"""The keys of a table as the write sets read them: the places of their values in a row, their comparison, and the rows they name."""
 
 import hashlib
 from array import array
@@ -33,12 +33,12 @@ _REAL: Final = frozenset(("float", "double"))
 _BYTES: Final = frozenset(("binary", "varbinary", "blob"))
 _TEXTS: Final = frozenset(("char", "varchar", "text"))
 _TWO_FORMATS: Final = frozenset(("time", "datetime", "timestamp"))
-"""Columns from before MySQL 5.6 have other bytes."""
+"""The types whose columns from before MySQL 5.6 have other bytes."""
 _CASCADES: Final = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 _DEFAULT_ENGINE: Final = ""
 _APART: Final = {_DEFAULT_ENGINE} | names_of_engines(lambda engine: engine.only_keys_connect_rows)
 _ASCENDING: Final = "FTS_DOC_ID"
-"""Where a column is called so, InnoDB takes rows of a table with a FULLTEXT key in ascending order of it only."""
+"""The column name for which InnoDB takes rows of a table with a FULLTEXT key in ascending order only."""
 _NO_PREFIX: Final = 0
 
 
@@ -46,20 +46,20 @@ class KnownTables(Protocol):
     """The source's tables at one place of its binlogs."""
 
     def table(self, name: TableName) -> Table | None:
-        """None: not known."""
+        """Return the table; None: it is not known."""
 
     @property
     def knows_all_references(self) -> bool:
-        """Whether the foreign keys of all tables that are known are known, too: another may refer to any table."""
+        """True if the foreign keys of all known tables are known: otherwise another table may refer to any table."""
 
     def children(self, name: TableName) -> Iterable[tuple[Table, ForeignKey]]:
-        """The foreign keys of all known tables that refer to this one, whether it is known or not."""
+        """Return the foreign keys of all known tables that refer to this one, whether it is known or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """numbers: for `WriteSets.add_plan`, counted under 0. why_serial: why nothing may run beside rows of the table, by a name; "":
-    something may."""
+    """A table's plan: `numbers` are for `WriteSets.add_plan`, counted under 0; `why_serial` names the reason why no transaction may run
+    in parallel with one that changes the table; "": one may."""
 
     numbers: "array[int]"
     why_serial: str = ""
@@ -68,7 +68,7 @@ class TablePlan:
 def plan_of(
     name: TableName, types: bytes, arguments: Sequence[tuple[int, int]] | None, known: KnownTables
 ) -> TablePlan:
-    """The plan of a table whose Table_map has these types. What is not certain makes rows wait for more, never for less."""
+    """Return the plan of a table whose Table_map has these types. Uncertain facts make rows wait for more, never for less."""
     table = known.table(name)
     if table is None:
         return serial_plan("table_unknown")
@@ -96,13 +96,13 @@ def plan_of(
 
 
 def serial_plan(why: str) -> TablePlan:
-    """Nothing may run beside rows of the table."""
+    """Return the plan of a table that no transaction may run in parallel with."""
     return TablePlan(array("q", [codes.PLAN_SERIAL, 0, 0, 0]), why)
 
 
 def _is_certain(table: Table, known: KnownTables, seen: set[TableName]) -> bool:
-    """Whether all its foreign keys are known, and those of all tables that it hangs on: of one whose own are not known rows may go
-    without a word in the binlog, and with them those of this one."""
+    """Return whether all its foreign keys are known, and those of all tables that it depends on: a table whose foreign keys are unknown
+    may lose rows without a word in the binlog, and this one the rows that refer to them."""
     key = (table.schema, table.name)
     if key in seen:
         return True
@@ -128,7 +128,7 @@ def _referenced(foreign: ForeignKey, parent: Table) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _PlannedKey:
-    """A key of the plan. parts: (column, form, prefix)."""
+    """A key of the plan. `parts` are (column, form, prefix)."""
 
     number: int
     class_number: int
@@ -138,7 +138,7 @@ class _PlannedKey:
 
 @dataclass(slots=True)
 class _Plan:
-    """knows_references: whether all foreign keys to the table are known; if not, each key may have one that cascades."""
+    """A plan being built. `knows_references`: all foreign keys to the table are known; if not, each key may have one that cascades."""
 
     table: Table
     knows_references: bool
@@ -146,13 +146,13 @@ class _Plan:
     keys: list[_PlannedKey] = field(default_factory=list)
 
     def add_unique(self, key: Key) -> None:
-        """A unique key of the table."""
+        """Add a unique key of the table."""
         flags = codes.KEY_NAMES_ROW
         if not self.knows_references:
             flags |= codes.KEY_CASCADES_UPDATE
             self.flags |= codes.PLAN_CASCADES_DELETE
         if key.parts is None or key.has_expression:
-            # Its values are not to be had: all of the key's rows are one.
+            # Its values cannot be read: all rows of the key count as one.
             self._add(_name_of(self.table, key.columns, ()), flags, [])
             return
         parts = sorted((name.lower(), prefix or 0) for name, prefix in key.parts)
@@ -161,18 +161,18 @@ class _Plan:
         self._add(number, flags, planned)
 
     def add_foreign(self, foreign: ForeignKey, parent: Table) -> None:
-        """A foreign key of the table: its values name rows of the parent."""
+        """Add a foreign key of the table: its values name rows of the parent."""
         self._add_shared(foreign, parent, self.table, foreign.columns, codes.KEY_READS)
 
     def add_referenced(self, foreign: ForeignKey, child: Table) -> None:
-        """A foreign key of another table, or of this one, that names rows of the table."""
+        """Add a foreign key of another table, or of this one, that names rows of the table."""
         flags = codes.KEY_CASCADES_UPDATE if foreign.on_update.upper() in _CASCADES else 0
         if foreign.on_delete.upper() in _CASCADES:
             self.flags |= codes.PLAN_CASCADES_DELETE
         self._add_shared(foreign, self.table, child, _referenced(foreign, self.table), flags)
 
     def _add_shared(self, foreign: ForeignKey, parent: Table, child: Table, mine: Sequence[str], flags: int) -> None:
-        """Both sides give the values the same numbers: in the order of the parent's columns, compared alike."""
+        """Add a key whose values get the same numbers on both sides: in the order of the parent's columns, compared alike."""
         pairs = sorted(zip((one.lower() for one in _referenced(foreign, parent)), foreign.columns, mine, strict=False))
         parts = []
         for referenced, of_child, own in pairs:
@@ -201,7 +201,7 @@ class _Plan:
         return codes.FORM_NONE if column is None else column_form(column)
 
     def numbers(self) -> "array[int]":
-        """As `WriteSets.add_plan` wants them."""
+        """Return the numbers that `WriteSets.add_plan` takes."""
         plan = array(
             "q", [self.flags, _number(f"{self.table.schema}.{self.table.name} rows".lower()), len(self.keys), 0]
         )
@@ -213,10 +213,10 @@ class _Plan:
 
 
 def column_form(column: Column) -> int:
-    """How the values of a column are compared: FORM_ of write_set_codes.py."""
+    """Return how the values of a column are compared: FORM_ of write_set_codes.py."""
     kind, _argument, _unsigned = type_parts(column.type)
     if not column.stored:
-        return codes.FORM_NONE  # what the binlog has of them is not certain
+        return codes.FORM_NONE  # the binlog's value of it is not certain
     if kind in _RAW:
         return codes.FORM_RAW
     if kind in _REAL:
@@ -229,7 +229,7 @@ def column_form(column: Column) -> int:
 
 
 def _compare_alike(one: Column, other: Column) -> bool:
-    """Whether equal values of both have the same bytes, or letters, in a row."""
+    """Return whether equal values of both have the same bytes, or letters, in a row."""
     form = column_form(one)
     if form != column_form(other):
         return False
@@ -252,7 +252,7 @@ def _name_of(table: Table, columns: Iterable[str], prefixes: Iterable[int]) -> s
 
 
 def _number(name: str) -> int:
-    """63 bits of a name, the same everywhere; not 0."""
+    """Return 63 bits computed from a name, the same everywhere; not 0."""
     return (
         int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1 or 1
     )

@@ -1,11 +1,11 @@
-"""The source's tables at one place of its binlogs after the other, as the plans of a view's write sets want them.
+"""The source's tables at successive places of its binlogs, as the plans of a view's write sets need them.
 
-What is known is a function of the lines of one file and of the statements that the view itself passes, so that it is the same each
-time that the view is made: up to a place, what the relay had recorded when the view was begun; behind it the statements that define
-something, and what was recorded later of tables that were not known, from a place on that the line names.
+The known tables are a function of the lines of one file and of the statements that the view itself translates, so they are the same
+each time that the view is built: up to a place, they are what the relay had recorded when the view was begun; after it, they follow
+from the statements that define something, and from later records of tables that were not known, each from a place that its line names.
 
 Lines about binlogs that the archive has purged may be left out: then the first line, `state`, says what was known at a place, as
-`SourceTables.state` keeps it, and nothing is known before that place.
+`SourceTables.state` returns it, and nothing is known before that place.
 """
 
 import bisect
@@ -35,21 +35,21 @@ from relay.view.rules.group import SourceGroup
 from relay.view.translate.passed_tables import CountedTable
 
 TAKEN: Final = "taken"
-"""The line behind those that were recorded when the view was begun: up to its place there is nothing else."""
+"""The kind of the line after those that were recorded when the view was begun: up to its place there are no others."""
 STATE: Final = "state"
-"""The first line of a file that does not begin where the view did: `SourceTables.state` at its place."""
+"""The kind of the first line of a file that does not begin where the view did: `SourceTables.state` at its place."""
 NEVER: Final = 1 << 62
 """An offset that no file has."""
 _LEAST_GONE: Final = 256
-"""Lines that are left out at once, at least, and a half of those that take their place: to write the others takes its time."""
+"""The least lines that are left out at once, or half of those that replace them if more: to write the others takes time."""
 _NOT_KNOWN: Final = frozenset(("table_unknown", "definition_differs", "foreign_keys_unknown"))
 
 
 class PlannedTables:
-    """`move_to` a place, then `plan` for what stands there; `define` what is passed. Not thread-safe.
+    """Tables for `plan` at the place of the last `move_to`; `define` adds statements that are passed. Not thread-safe.
 
-    `unsaved`: lines that are not in the file yet: whoever keeps it writes them before anything that is made behind them is kept.
-    `counted`: under which number a plan's table is counted; the last stands for all further ones.
+    `unsaved` contains lines that are not in the file yet: the caller writes them before anything that is built after them is stored.
+    `counted` lists the tables by the number under which a plan is counted; the last number counts all further ones.
     """
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
@@ -57,14 +57,14 @@ class PlannedTables:
         self.counted: list[CountedTable] = []
         self._numbers: dict[str, int] = {}
         self.lacks_some = False
-        """Whether a plan was asked for that could not be made for want of a definition."""
+        """True if a plan was requested that could not be made because a definition is missing."""
         every = list(lines)
         taken = next((number for number, one in enumerate(every) if one.kind == TAKEN), 0)
         self._kept = _state_of(every[:taken])
-        """What was known at `_end`, if nobody knows what was before."""
+        """The state at `_end`, if nothing is known of what was before."""
         self._recorded = RecordedSchema(every[:taken] if self._kept is None else ())
         self._begun_with = taken + 1
-        """How many lines tell what was known at `_end`."""
+        """The number of lines that say what was known at `_end`."""
         self._end: Place = every[taken].place if every else (-1, 0)
         self._changes = [(place, key) for place, key in self._recorded.changes() if place <= self._end]
         self._later: list[tuple[Place, LoggedDefinition | Table]] = []
@@ -83,21 +83,21 @@ class PlannedTables:
         self._tables: dict[TableName, Table] = {}
         self._children: dict[TableName, set[TableName]] = {}
         self._unsure: set[TableName] = set()
-        """Tables whose foreign keys are not known."""
+        """The tables whose foreign keys are not known."""
 
     # --- what is known ---------------------------------------------------------------------------------------------------
 
     def table(self, name: TableName) -> Table | None:
-        """See `KnownTables`."""
+        """Implement `KnownTables.table`."""
         return self._tables.get(name)
 
     @property
     def knows_all_references(self) -> bool:
-        """See `KnownTables`."""
+        """Implement `KnownTables.knows_all_references`."""
         return not self._unsure
 
     def children(self, name: TableName) -> Iterator[tuple[Table, ForeignKey]]:
-        """See `KnownTables`."""
+        """Implement `KnownTables.children`."""
         parent = in_lower_case(name)
         for key in sorted(self._children.get(parent, ())):
             table = self._tables[key]
@@ -106,7 +106,7 @@ class PlannedTables:
                     yield table, foreign
 
     def move_to(self, place: Place) -> int:
-        """Knows what holds for a transaction that begins at this place; up to which offset of the file that is so; NEVER: all."""
+        """Move to a transaction at this place; return the offset in the file up to which the tables stay the same; NEVER: all."""
         if place < self._place:
             self._begin()
         self._place = place
@@ -135,7 +135,7 @@ class PlannedTables:
         return min((offset for file, offset in following if file == place[0]), default=NEVER)
 
     def _known_state(self) -> SourceTables:
-        """At the place, which is not before the end of what was recorded."""
+        """Return the tables at the place, which is not before the end of what was recorded."""
         if self._state is None:
             self._state = SourceTables()
             for schema, default in self._recorded.charsets().items():
@@ -169,7 +169,7 @@ class PlannedTables:
     # --- what is passed --------------------------------------------------------------------------------------------------
 
     def pass_group(self, group: SourceGroup) -> bool:
-        """See `PassedTables`."""
+        """Implement `PassedTables.pass_group`."""
         number = binlog_number(group.file)
         defines = False
         for offset, definition in definitions_in(group):
@@ -178,7 +178,7 @@ class PlannedTables:
         return defines
 
     def define(self, file: str, place: Place, definition: LoggedDefinition) -> None:
-        """A statement at this place defines something; what is known already is passed over."""
+        """Note that a statement at this place defines something; a definition that is known already is ignored."""
         if place <= self._end or (self._later and place <= self._later[-1][0]):
             return
         names = sorted(definition.names) if definition.names is not None else None
@@ -189,12 +189,12 @@ class PlannedTables:
         self._later.append((place, definition))
 
     def adopt(self, file: str, place: Place, recorded: Sequence[Line]) -> None:
-        """At a place behind which nothing is made: what is known there, by what is `recorded` now, of tables that are not known."""
+        """Take, at a place after which nothing is built, the definitions `recorded` now of tables that are not known."""
         self.lacks_some = False
         end = max((one.place for one in recorded), default=(-1, 0))
         if end < self._end or place <= self._end or (self._later and place <= self._later[-1][0]):
             return
-        # Behind what was recorded the view has looked for definitions by itself.
+        # After the last record the view has looked for definitions by itself.
         own = [one for one in self._defined if one.place > end]
         schema = RecordedSchema([*recorded, *own])
         self.move_to(place)
@@ -205,16 +205,16 @@ class PlannedTables:
                 self._later.append((place, found))
         self.move_to(place)
 
-    # --- what nothing is made from any more ------------------------------------------------------------------------------
+    # --- lines before the oldest place that a view is built from --------------------------------------------------------
 
     def is_long_before(self, place: Place) -> bool:
-        """Whether much is known only of what stands before a place."""
+        """Return whether many lines concern only what is before a place."""
         gone = bisect.bisect_right(self._later, place, key=lambda one: one[0])
         return place > self._end and gone >= max(_LEAST_GONE, self._begun_with // 2)
 
     def lines_at(self, file: str, place: Place) -> list[str]:
-        """Lines that say what is known at this place of `file`, and nothing of what is before; those behind it may follow. The
-        place is behind what was recorded when the view was begun."""
+        """Return lines that say what is known at this place of `file`, and nothing of what is before; later lines may follow. The place
+        is after the records that the view was begun with."""
         self.move_to(place)
         kept = self._known_state().state().decode()
         return [line(STATE, file, place[1], tables=kept), line(TAKEN, file, place[1])]
@@ -222,7 +222,7 @@ class PlannedTables:
     # --- plans -----------------------------------------------------------------------------------------------------------
 
     def plan(self, table_map: bytes, id_size: int) -> "array[int]":
-        """For `WriteSets.add_plan`. table_map: the event's body, whose table id has `id_size` bytes."""
+        """Return a plan for `WriteSets.add_plan`. `table_map` is the event's body, whose table id has `id_size` bytes."""
         name = ("", "")
         try:
             table = decode_table_map(table_map, id_size)
@@ -247,7 +247,7 @@ class PlannedTables:
 
 
 def taken_lines(recorded: list[Line], file: str, place: Place) -> list[str]:
-    """The lines of a file for a view that begins at this place of `file`: what was recorded, if that goes up to there at least."""
+    """Return the lines for a view that begins at this place of `file`: the records, if they go up to there at least."""
     end = max(recorded, key=lambda one: one.place, default=None)
     if end is None or end.place < place:
         return [line(TAKEN, file, place[1])]
@@ -255,12 +255,12 @@ def taken_lines(recorded: list[Line], file: str, place: Place) -> list[str]:
 
 
 def shortened(lines: Sequence[Line], file: str, place: Place) -> list[str]:
-    """Lines that say the same of this place of `file` and all behind it; it is behind what was recorded when the view was begun."""
+    """Return lines that say the same of this place of `file` and all after it; it is after the records that the view was begun with."""
     return [*PlannedTables(lines).lines_at(file, place), *(one.text for one in lines if one.place > place)]
 
 
 def _state_of(lines: Sequence[Line]) -> bytes | None:
-    """What the lines say of one place; None: they say what was recorded."""
+    """Return what the lines say of one place; None: they are records."""
     return str(lines[0].facts.get("tables", "?")).encode() if lines and lines[0].kind == STATE else None
 
 
@@ -274,7 +274,7 @@ def _later(one: Line) -> LoggedDefinition | Table | None:
 
 
 def _is_more(found: Table, known: Table | None) -> bool:
-    """Whether what is known lacks something that a plan wants."""
+    """Return whether the known table is without something that a plan needs."""
     if known is None:
         return True
     lacks_keys = known.foreign_keys is None or any(key.prefixes is None for _name, key in known.keys)

@@ -1,9 +1,9 @@
-"""`NAME.tables.jsonl` beside a view's directory: what is known of the source's tables, for a view that says which transactions wait for
+"""`NAME.tables.jsonl` beside a view's directory: the known tables of the source, for a view that says which transactions wait for
 which.
 
-It belongs to the archive and not to the view: a view that is removed is made again with it, byte by byte. Its lines are those of
-`source-schema.jsonl`; relay/view/dependencies/planned_tables.py says what they are to a view. Lines are appended and synced. What they
-tell only of binlogs that the archive has purged is left out now and then: the file is written anew, and put in place as a whole.
+It belongs to the archive and not to the view: a view that is removed is rebuilt with it, byte by byte. Its lines are those of
+`source-schema.jsonl`; relay/view/dependencies/planned_tables.py says what they mean to a view. Lines are appended and synced. Lines
+that concern only binlogs that the archive has purged are left out now and then: the file is rewritten, and replaced as a whole.
 """
 
 from pathlib import Path
@@ -18,14 +18,14 @@ from relay.view.dependencies.planned_tables import PlannedTables, shortened, tak
 
 
 def tables_path(made: Path, view: str) -> Path:
-    """Of the generation of the view in the directory `made`."""
+    """Return the path for the generation of the view in the directory `made`."""
     if made.name == view:
         return made.with_name(f"{view}.tables.jsonl")
     return made.parent.with_name(f"{view}.{made.name}.tables.jsonl")
 
 
 def read_tables(made: Path, view: str) -> PlannedTables:
-    """What is kept; nothing is known where nothing is. Blocking. Raises: OSError."""
+    """Return the stored tables; without a file nothing is known. Blocking. Raises: OSError."""
     try:
         data = read_file(tables_path(made, view))
     except FileNotFoundError:
@@ -34,28 +34,30 @@ def read_tables(made: Path, view: str) -> PlannedTables:
 
 
 def tables_now(source: Path, file: str, place: Place) -> PlannedTables:
-    """What a view knows that begins at this place now. source: the directory of the archive's generation. Blocking. Raises: OSError."""
+    """Return the tables that a view beginning here now knows. `source`: the archive generation's directory. Blocking. Raises:
+    OSError.
+    """
     return PlannedTables(parse_lines("".join(taken_lines(recorded_lines(source), file, place)).encode()))
 
 
 class TablesFile:
-    """Of a view that is being made. Blocking. Raises: OSError."""
+    """The file of a view that is being built. Blocking. Raises: OSError."""
 
     def __init__(self, made: Path, view: str, source: Path, layer: FileLayer) -> None:
-        """made: the directory of the view's generation; source: of that of the archive."""
+        """Use `made`, the directory of the view's generation, and `source`, that of the archive's."""
         self.path = tables_path(made, view)
         self._source = source
         self._layer = layer
 
     def open(self, file: str, place: Place) -> PlannedTables:
-        """What is kept; at the first time, where the view begins at this place of `file`, what is recorded now."""
+        """Return the stored tables; the first time, where the view begins at this place of `file`, those that are recorded now."""
         if not self.path.exists():
             lines = taken_lines(recorded_lines(self._source), file, place)
             replace_file(self._layer, self.path, "".join(lines).encode())
         return PlannedTables(parse_lines(read_file(self.path)))
 
     def recorded_now(self) -> tuple[int, int]:
-        """Tells one state of what is recorded from another."""
+        """Return a value that changes when the records change."""
         try:
             told = (self._source / SCHEMA_NAME).stat()
         except FileNotFoundError:
@@ -63,13 +65,13 @@ class TablesFile:
         return told.st_size, told.st_mtime_ns
 
     def adopt(self, tables: PlannedTables, file: str, place: Place) -> None:
-        """At a place behind which nothing is made: what is recorded now of tables that are not known. It is on the disk on return."""
+        """Take the current records of unknown tables, at a place after which nothing is built. They are on the disk on return."""
         tables.adopt(file, place, recorded_lines(self._source))
         self.save(tables)
 
     def without_purged(self, tables: PlannedTables, oldest: str) -> PlannedTables:
-        """`tables`, or what says the same from the beginning of the file `oldest` on: nothing is made any more from before it. It is
-        on the disk on return."""
+        """Return `tables`, or a shorter equivalent from the beginning of the file `oldest` on: nothing is built any more from before
+        it. It is on the disk on return."""
         place = (binlog_number(oldest), 0)
         if not tables.is_long_before(place):
             return tables
@@ -81,14 +83,14 @@ class TablesFile:
         return made
 
     def save(self, tables: PlannedTables) -> None:
-        """Keeps what is new. On return it is on the disk."""
+        """Store the unsaved lines. On return they are on the disk."""
         data = "".join(tables.unsaved).encode()
         if not data:
             return
         fd = self._layer.open_alone(self.path)
         try:
             kept = read_file(self.path)
-            size = kept.rfind(b"\n") + 1  # behind it is what is left of a write that failed
+            size = kept.rfind(b"\n") + 1  # the rest of a failed write may follow
             write_all(self._layer, fd, [data], size, len(data))
             self._layer.truncate(fd, size + len(data))
             self._layer.sync_data(fd)

@@ -1,14 +1,14 @@
-"""How the texts of a collation are compared, as far as it is certain: exactly as the server does it, or so that more are equal."""
+"""The comparison of the texts of a collation, as far as it is certain: exactly as the server does it, or so that more are equal."""
 
 from typing import Final
 
 from protocol.dependencies.write_set_codes import FORM_BINARY, FORM_EXACT, FORM_FOLDED, FORM_NONE
 from protocol.sql.tables.source_table import WIDE_CHARSETS, Column
 
-# Collations whose texts in printable ASCII are equal where their letters are the same but for case, and nowhere else. What is not
-# in ASCII is not compared by them here. Left out are, as real servers showed: Roman and Latin (I = J, U = V), Lithuanian (I = Y,
-# C = CH), Latvian of 8.0 (I = Y), Hungarian of 8.0 (CCS = CSCS), Central European Macintosh (M = N), Chinese of big5, gbk and
-# gb2312 (Y = ~), Swedish of swe7, Georgian, Ukrainian of cp1251 and koi8u, whose tables have other letters in place of signs.
+# Collations whose texts in printable ASCII are equal where their letters are the same but for case, and nowhere else. Text that is not
+# ASCII is not compared by them here. Left out are, as real servers showed: Roman and Latin (I = J, U = V), Lithuanian (I = Y, C = CH),
+# Latvian of 8.0 (I = Y), Hungarian of 8.0 (CCS = CSCS), Central European Macintosh (M = N), Chinese of big5, gbk and gb2312 (Y = ~),
+# Swedish of swe7, Georgian, Ukrainian of cp1251 and koi8u, whose tables have other letters in place of signs.
 _FOLDED: Final = {
     "armscii8": "general_ci",
     "ascii": "general_ci",
@@ -47,7 +47,7 @@ FOLDED: Final = frozenset(f"{charset}_{name}" for charset, names in _FOLDED.item
 
 
 def text_form(column: Column) -> int:
-    """How the values of a CHAR, VARCHAR or TEXT column are compared: FORM_ of write_set_codes.py; FORM_NONE: not known."""
+    """Return how the values of a CHAR, VARCHAR or TEXT column are compared: FORM_ of write_set_codes.py; FORM_NONE: not known."""
     collation = _plain(column.collation)
     if (
         not collation
@@ -63,11 +63,11 @@ def text_form(column: Column) -> int:
 
 
 def same_collation(one: Column, other: Column) -> bool:
-    """Whether two columns compare texts alike."""
+    """Return whether two columns compare texts alike."""
     return bool(one.collation) and _plain(one.collation) == _plain(other.collation)
 
 
 def _plain(collation: str) -> str:
-    """MySQL 8.0 renamed utf8_… to utf8mb3_…, in steps."""
+    """Return the name as it was before MySQL 8.0, which renamed utf8_… to utf8mb3_… in steps."""
     lower = collation.lower()
     return "utf8_" + lower.removeprefix("utf8mb3_") if lower.startswith("utf8mb3_") else lower

@@ -1,1 +1,1 @@
-"""A view over several sources: which of its generations are made from what, and where it does not go on."""
+"""A view over several sources: the archive's generation that each of its generations is built from, and where it does not continue."""

@@ -1,12 +1,12 @@
-"""May a view go on where the archive goes on with another source? Only where what its replicas have is known by GTID.
+"""A view continues where the archive continues with another source only if the transactions of its replicas are known by GTID.
 
-1. no gap before it that somebody accepted
-2. replicas of the view follow by GTID, and by no number that the view gave: the other source may have given other ones
-3. it follows on the last that the view was made of, with its first file
-4. each of its transactions has a GTID of its own: that is found out when they are copied
-5. of a MariaDB: rows tell what the replicas have, with what its own binlogs define
+1. no accepted gap precedes it
+2. replicas of the view follow by GTID, and by no number that the view assigned: the other source may have assigned other ones
+3. it follows the last source from which the view was built, with its first file
+4. each of its transactions has a GTID of its own: that is checked when they are copied
+5. for a MariaDB, rows show what the replicas have, with the definitions in its own binlogs
 
-What both sources wrote stands in both generations. Replicas are sent it once, as with the archive itself.
+Transactions that both sources wrote are in both generations. Replicas are sent them once, as with the archive itself.
 """
 
 from protocol.gtid.gtid_set import GtidSet
@@ -20,8 +20,8 @@ from relay.view.stops.stop_reason import StopReason
 
 
 def why_not(later: Generation, made_to: Position, settings: ViewSettings, next_gno: int) -> StopReason | None:
-    """Why the view does not go on with `later`; None: it does, if its rules can. made_to: the end of the source before; next_gno: of
-    the view."""
+    """Return why the view does not continue with `later`; None: it does, if its rules can. `made_to` is the end of the source before,
+    `next_gno` the view's next number."""
     origin = later.origin
     if later.gap is not None:
         return source_stops.gap_in_archive(made_to.file)
@@ -37,7 +37,7 @@ def why_not(later: Generation, made_to: Position, settings: ViewSettings, next_g
 
 
 def has_all_before(later: Generation, view: Archive, settings: ViewSettings) -> bool:
-    """Whether the view has all that there was before `later`, by its GTIDs: the files that would tell it by position are gone."""
+    """Return whether the view has, by its GTIDs, all that preceded `later`: the files that would show it by position are missing."""
     origin, executed, newest = later.origin, view.executed, view.current
     if origin is None or not isinstance(origin.state, GtidSet) or not isinstance(executed, GtidSet):
         return False
@@ -50,6 +50,6 @@ def has_all_before(later: Generation, view: Archive, settings: ViewSettings) -> 
 
 
 def first_file(generation: Generation) -> ArchivedFile | None:
-    """The file with which a generation began that has one before it; None: it is not there any more."""
+    """Return the file with which a generation that follows another one began; None: it is missing."""
     file, origin = generation.files[0] if generation.files else None, generation.origin
     return file if file is not None and origin is not None and origin.file == file.name else None

@@ -1,7 +1,7 @@
-"""Which generation of the archive each generation of a view is made from: `made-from.json` in the directory of the latter.
+"""`made-from.json` in the directory of each generation of a view: the generation of the archive that it is built from.
 
-A view begins a generation of its own where the archive does. The numbers are mostly the same, and not where the archive's
-oldest files were gone before the view was begun.
+A view begins a generation of its own where the archive does. The numbers are mostly the same, but not where the archive's oldest files
+were purged before the view was begun.
 """
 
 import errno
@@ -20,7 +20,7 @@ _QUALIFIED: Final = re.compile(r"g([0-9]{4,9})\.(.+)")
 
 
 class MadeGeneration(NamedTuple):
-    """A generation of a view, and the archive's that it is made from. The directory of the latter may be gone, or be empty."""
+    """A generation of a view, and the archive's from which it is built. The directory of the latter may be missing or empty."""
 
     number: int
     directory: Path
@@ -29,8 +29,8 @@ class MadeGeneration(NamedTuple):
 
 
 def made_generations(archive: Path, view: Path) -> list[MadeGeneration]:
-    """All of a view that have begun, oldest first. archive, view: the source's directory and the view's. Works beside a running
-    relay. Blocking: some calls for each generation, however many files it has. Raises: OSError."""
+    """Return all generations of a view that have begun, oldest first. `archive` and `view` are the source's directory and the view's.
+    Works beside a running relay. Blocking: some calls for each generation, however many files it has. Raises: OSError."""
     found = []
     for number, directory in directories_of(view):
         if number == FIRST or (directory / INDEX_NAME).exists() or (directory / MADE_FROM_NAME).exists():
@@ -40,7 +40,7 @@ def made_generations(archive: Path, view: Path) -> list[MadeGeneration]:
 
 
 def directories_of(archive: Path) -> list[tuple[int, Path]]:
-    """The number and directory of each generation of an archive, also of one that is only prepared. Blocking."""
+    """Return the number and directory of each generation of an archive, also of one that is only prepared. Blocking."""
     found = []
     number, path = FIRST, archive
     while path.is_dir():
@@ -51,9 +51,9 @@ def directories_of(archive: Path) -> list[tuple[int, Path]]:
 
 
 def made_from(directory: Path, number: int) -> int:
-    """The number of the archive's generation that generation `number` of a view, in `directory`, is made from. Blocking.
+    """Return the number of the archive's generation from which generation `number` of a view, in `directory`, is built. Blocking.
 
-    Raises: OSError, also for what cannot be understood.
+    Raises: OSError, also for content that cannot be understood.
     """
     path = directory / MADE_FROM_NAME
     try:
@@ -71,8 +71,8 @@ def made_from(directory: Path, number: int) -> int:
 def keep_made_from(
     directory: Path, number: int, first: Position, next_gno: int, layer: FileLayer, known: bytes = b""
 ) -> None:
-    """Before the generation's first file is there, which begins with `first` of the source and the number `next_gno`. known: what the
-    rules know there of a former source. Blocking.
+    """Write `made-from.json` before the generation's first file exists, which begins with `first` of the source and the number
+    `next_gno`. `known` is the rules' state there from a former source. Blocking.
 
     Raises: OSError.
     """
@@ -83,7 +83,7 @@ def keep_made_from(
 
 
 class Begun(NamedTuple):
-    """Where in the source a generation of a view began, its first number, and what the rules knew there of a former source."""
+    """The place in the source where a generation of a view began, its first number, and the rules' state there from a former source."""
 
     position: Position
     next_gno: int
@@ -91,9 +91,9 @@ class Begun(NamedTuple):
 
 
 def begun_with(directory: Path) -> Begun | None:
-    """Of the generation in `directory`; None: nobody knows. Blocking.
+    """Return where the generation in `directory` began; None: it is unknown. Blocking.
 
-    Raises: OSError but for a file that is not there.
+    Raises: OSError, except for a missing file.
     """
     try:
         kept = kept_json(read_file(directory / MADE_FROM_NAME))
@@ -104,11 +104,11 @@ def begun_with(directory: Path) -> Begun | None:
 
 
 def named_generation(name: str) -> tuple[int, str] | None:
-    """A generation and the name of its file, of a name that says both; None: it does not."""
+    """Return the generation and the file name in a name that contains both; None: it does not."""
     match = _QUALIFIED.fullmatch(name)
     return None if match is None else (int(match[1]), match[2])
 
 
 def qualified(generation: int, name: str) -> str:
-    """The name of a file with the generation that it is of, as `Archive.named` understands it."""
+    """Return the name of a file with its generation, as `Archive.named` understands it."""
     return f"g{generation:04d}.{name}"

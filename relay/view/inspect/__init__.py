@@ -1,1 +1,1 @@
-"""What is found out about a view, and done to it, from outside of the process that makes it."""
+"""Inspection and operation of a view from outside the process that builds it."""

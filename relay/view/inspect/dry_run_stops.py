@@ -1,4 +1,6 @@
-"""All places of a source's binlogs at which a view would stop, found without making it: by the rules that make it, group by group."""
+"""All places of a source's binlogs at which a view would stop, found by the rules that build it, group by group, without
+building it.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -16,15 +18,15 @@ from relay.view.translate.wait_counts import WaitCounts
 from relay.view.view_checkpoint import ViewCheckpoint
 
 MOST_STOPS: Final = 1000
-"""So many are listed; the others are counted."""
+"""The number of stops that are listed; the others are counted."""
 _TIME_BYTES: Final = 4
 
 
 @dataclass(slots=True)
 class StopsFound:
-    """stops: in order, the first ones and the first of each reason. counts: of all, by the reason's name. unread: what was not looked
-    at; of what is defined there nothing is known behind it. waits: which transactions would wait for which, if it was looked at.
-    left_out: of a MariaDB source, in the view from its beginning to the end of what was looked at."""
+    """The result of a dry run. `stops` are in order, the first ones and the first of each reason; `counts` counts all by the reason's
+    name. `unread` was not looked at; its definitions are unknown later. `waits` counts transactions that would wait for others, if
+    requested. `left_out` is what the view leaves out of a MariaDB source from its beginning to the end of the search."""
 
     stops: list[ViewStop] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -33,19 +35,19 @@ class StopsFound:
     left_out: LeftOut | None = None
 
     def add(self, stop: ViewStop, most: int = MOST_STOPS) -> None:
-        """Counts one more, and lists it if `most` are not listed yet, or none of its reason."""
+        """Count one more, and list it if fewer than `most` are listed, or none of its reason."""
         if len(self.stops) < most or stop.reason.name not in self.counts:
             self.stops.append(stop)
         self.counts[stop.reason.name] += 1
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """The number of stops."""
         return self.counts.total()
 
     @property
     def not_listed(self) -> int:
-        """Of how many only the number is known."""
+        """The number of stops that are only counted."""
         return self.total - len(self.stops)
 
 
@@ -58,8 +60,8 @@ def find_stops(
     is_wanted: Callable[[ViewStop], bool] = lambda stop: True,
     on_looked: Callable[[int], object] | None = None,
 ) -> StopsFound:
-    """Of these files, oldest first. begin: where in the first one; None: its beginning, and nothing is known of tables. on_looked: is
-    told of bytes as they are done. Blocking: every byte is read once, and compared with its checksum. Memory: some megabytes.
+    """Find the stops in these files, oldest first, from `begin` in the first; None: its beginning, without tables. `on_looked` gets the
+    number of bytes as they are done. Blocking: every byte is read once, and its checksum compared. Memory: some megabytes.
     """
     found = StopsFound()
 
@@ -79,7 +81,7 @@ def find_stops(
 
 
 class _StopSearch:
-    """Goes over files; what is known of tables goes on from one to the next."""
+    """Goes over files; what is known of tables is carried from one to the next."""
 
     def __init__(
         self,
@@ -97,12 +99,14 @@ class _StopSearch:
         self._unread = found.unread
         self._before: LookedAtFile | None = None
         self._is_numbered = self._pass.begin.next_gno != FIRST_GNO
-        """Whether the view gave transactions GTIDs."""
+        """True if the view assigned GTIDs."""
         self._first_source = 0
-        """The number of the one that the view began with: behind it each transaction must have a GTID of its own."""
+        """The number of the source that the view began with: in a later one each transaction must have a GTID of its own."""
 
     def look_at(self, file: LookedAtFile, *, sealed: bool) -> None:
-        """All of a file, from where the one before ended. sealed: it grows no more, so a transaction without an end has none."""
+        """Look at all of a file, from where the one before ended. `sealed`: it does not grow any more, so an open transaction has no
+        end.
+        """
         before, self._before = self._before, file
         behind = file.behind
         if before is not None and before.sources != file.sources:

@@ -1,9 +1,9 @@
-"""Which transactions would wait for which in a view of a source's binlogs that is not made: counted file by file, in any processes.
+"""Counts which transactions would wait for which in a view of a source's binlogs that is not built: file by file, in any processes.
 
-What becomes of a group hangs on what was defined before it, also in earlier files. So a file is gone over twice, and neither time
-has it to wait for those before it. First it is looked where the groups stand that may define something: those that the rules take
-apart whatever they know. They alone are gone over in order, which is little; then it is known what holds where each file begins,
-and the file is counted from there on, by the code that makes views.
+The translation of a group depends on earlier definitions, also in earlier files. So a file is read twice, and neither time must wait
+for the files before it. The first pass finds the groups that may define something: those that the rules translate whatever they know.
+Only these are then read in order, which is little; after that, the state at the beginning of each file is known, and the file is
+counted from there on, by the code that builds views.
 """
 
 import tempfile
@@ -32,9 +32,9 @@ from relay.view.translate.wait_counts import WaitCounts
 from relay.view.view_checkpoint import ViewCheckpoint
 
 _AT_ONCE: Final = 256
-"""Files of one turn: what holds at the beginning of each is in memory meanwhile."""
+"""The files of one turn: the state at the beginning of each is in memory meanwhile."""
 _MOST_PARTS: Final = 20_000
-"""Of one file; from the last on all of it is gone over."""
+"""The most parts of one file; from the last one on all of the file is read."""
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -44,24 +44,24 @@ class TaskRunner(Protocol):
     """Runs a function of one argument, perhaps in other processes."""
 
     def __call__(self, function: Callable[[_Task], _Result], tasks: Sequence[_Task], /) -> Sequence[_Result]:
-        """The results, in the tasks' order. Function and tasks can be pickled if the files' `open` can be."""
+        """Return the results, in the tasks' order. Function and tasks can be pickled if the files' `open` can be."""
 
 
 def run_here(function: Callable[[_Task], _Result], tasks: Sequence[_Task]) -> Sequence[_Result]:
-    """One task after the other, in this process."""
+    """Run one task after the other, in this process."""
     return [function(task) for task in tasks]
 
 
 @dataclass(slots=True)
 class WaitsAhead:
-    """waits: of all files that were wanted. unread: what of them was not looked at."""
+    """The result: `waits` counts all wanted files, `unread` lists what was not looked at in them."""
 
     waits: WaitCounts = field(default_factory=WaitCounts)
     unread: list[UnreadPart] = field(default_factory=list)
 
 
 class _BegunFile(NamedTuple):
-    """A file and what is known where it begins; begin: the rules' part of it."""
+    """A file and the state at its beginning; `begin` is the rules' part of it."""
 
     file: LookedAtFile
     begin: ViewCheckpoint
@@ -76,11 +76,11 @@ def find_waits(
     is_wanted: Callable[[LookedAtFile], bool] = lambda file: True,
     run: TaskRunner = run_here,
 ) -> WaitsAhead:
-    """Of these files of one source, oldest first, as a view with `settings` that begins with them has it; what would stop it is left
-    out. The names have numbers, which go up.
+    """Count these files of one source, oldest first, as a view with `settings` that begins with them; groups that would stop it are
+    left out. The names have numbers, which ascend.
 
-    recorded: what the relay recorded of the source's tables. is_wanted: whether a file is counted, or only learned from. Blocking:
-    every byte is read twice. Memory: some megabytes, and what is known of tables.
+    `recorded` are the relay's records of the source's tables. `is_wanted` decides whether a file is counted, or only learned from.
+    Blocking: every byte is read twice. Memory: some megabytes, and what is known of tables.
     """
     found = WaitsAhead()
     if not files:
@@ -105,15 +105,15 @@ def find_waits(
 
 
 def _begun(file: LookedAtFile, files: Sequence[LookedAtFile]) -> _BegunFile:
-    """Where nothing is known."""
+    """Return the file with an empty state."""
     return _BegunFile(file, ViewCheckpoint.of_view(None), file is not files[-1])
 
 
-# --- where the groups stand that may define something ---------------------------------------------------------------------
+# --- the places of groups that may define something -----------------------------------------------------------------------
 
 
 class _TakenApart:
-    """PassedTables that note which groups the rules take apart: parts: from, to, from, to …"""
+    """PassedTables that note which groups the rules translate; `parts` is a list of from, to, from, to …"""
 
     counted: tuple[CountedTable, ...] = ()
 
@@ -121,15 +121,15 @@ class _TakenApart:
         self.parts = array("q")
 
     def move_to(self, _place: tuple[int, int]) -> int:
-        """All is the same everywhere."""
+        """Return that the tables are the same everywhere."""
         return NEVER
 
     def plan(self, _table_map: bytes, _id_size: int) -> "array[int]":
-        """Nobody looks at rows."""
+        """Raise: no rows are looked at."""
         raise NotImplementedError  # PassedTables has it for copies that count keys; a pass that only looks ahead asks for no plan
 
     def pass_group(self, group: SourceGroup) -> bool:
-        """Notes the group."""
+        """Note the group."""
         parts = self.parts
         if parts and (parts[-1] == group.start or len(parts) >= 2 * _MOST_PARTS):
             parts[-1] = group.stop
@@ -139,17 +139,17 @@ class _TakenApart:
 
 
 def _outline(settings: ViewSettings, task: _BegunFile) -> "array[int]":
-    """The parts of a file in which something may be defined."""
+    """Return the parts of a file in which something may be defined."""
     tables = _TakenApart()
     FilePass(settings, task.begin).go_over(replace(task.file, tables=tables), sealed=task.sealed)
     return tables.parts
 
 
-# --- what they define --------------------------------------------------------------------------------------------------------
+# --- the definitions in them -------------------------------------------------------------------------------------------------
 
 
 class _Learning:
-    """Goes over the outlines of files, in their order. rules: the pass; `begin` is where the next file begins. tables: the source's."""
+    """Goes over outlines of files, in order. `rules` is the pass; its `begin` is the next file's state. `tables` are the source's."""
 
     def __init__(self, first: LookedAtFile, settings: ViewSettings, recorded: Sequence[Line]) -> None:
         self.settings = replace(settings, dependencies="serial")
@@ -160,7 +160,7 @@ class _Learning:
         self.tables = PlannedTables(self._lines)
 
     def begin_turn(self, file: LookedAtFile) -> list[str]:
-        """The lines that tell what is known from the beginning of this file on; those behind are `tables.unsaved`."""
+        """Return the lines that say what is known from the beginning of this file on; later ones are `tables.unsaved`."""
         self._lines += parse_lines("".join(self.tables.unsaved).encode())
         self.tables = PlannedTables(self._lines)
         place = (binlog_number(file.name), 0)
@@ -170,13 +170,13 @@ class _Learning:
         return [one.text for one in self._lines]
 
     def learn(self, file: LookedAtFile, parts: "array[int]") -> None:
-        """What these parts of a file define."""
+        """Learn what these parts of a file define."""
         try:
             with _only(file, parts) as (outline, offsets):
                 known = _Defined(self.tables, binlog_number(file.name), offsets)
                 self.rules.go_over(replace(outline, tables=known), sealed=True)
         except (OSError, EOFError, Broken):
-            pass  # it is told of when the file is counted
+            pass  # it is reported when the file is counted
         begin = self.rules.begin.next_file()
         if begin.rules == self._rules:
             begin = begin._replace(rules=self._rules)  # the same object for all files between which nothing was defined
@@ -184,15 +184,15 @@ class _Learning:
 
 
 class _Outline(DescriptorBytes):
-    """A file with parts of another."""
+    """A file with parts of another one."""
 
     def close(self) -> None:
-        """Whoever made it closes it."""
+        """Do nothing: the creator closes it."""
 
 
 @contextmanager
 def _only(file: LookedAtFile, parts: "array[int]") -> Iterator[tuple[LookedAtFile, list[tuple[int, int]]]]:
-    """A file with the format description of another and these parts of it, with marks; where each begins in it, and in the other.
+    """Yield a copy with the file's format description and these parts, with marks, and each part's offset in the copy and in the file.
 
     Raises: OSError; EOFError; Broken.
     """
@@ -215,8 +215,8 @@ def _only(file: LookedAtFile, parts: "array[int]") -> Iterator[tuple[LookedAtFil
 
 
 class _Defined:
-    """PassedTables that tell `tables` what is defined. offsets: where the parts begin in the file that is gone over, and in the
-    source's, whose number is `number`."""
+    """PassedTables that pass definitions to `tables`. `offsets` are the beginnings of the parts in the copied file and in the source's,
+    whose number is `number`."""
 
     counted: tuple[CountedTable, ...] = ()
 
@@ -226,15 +226,15 @@ class _Defined:
         self._offsets = offsets
 
     def move_to(self, _place: tuple[int, int]) -> int:
-        """All is the same everywhere."""
+        """Return that the tables are the same everywhere."""
         return NEVER
 
     def plan(self, _table_map: bytes, _id_size: int) -> "array[int]":
-        """Nobody looks at rows."""
+        """Raise: no rows are looked at."""
         raise NotImplementedError  # PassedTables has it for copies that count keys; a pass that only looks ahead asks for no plan
 
     def pass_group(self, group: SourceGroup) -> bool:
-        """See `PassedTables`."""
+        """Implement `PassedTables.pass_group`."""
         for offset, definition in definitions_in(group):
             here, there = self._offsets[bisect_right(self._offsets, offset, key=lambda one: one[0]) - 1]
             self._tables.define(group.file, (self._number, offset - here + there), definition)
@@ -245,7 +245,7 @@ class _Defined:
 
 
 def _count(settings: ViewSettings, known: bytes, task: _BegunFile) -> tuple[WaitCounts, UnreadPart | None]:
-    """Of one file. known: the lines that tell of tables."""
+    """Count one file. `known` contains the lines about tables."""
     counting = FilePass(settings, task.begin)
     tables = PlannedTables(_parsed(known))
     unread = counting.go_over(replace(task.file, tables=tables), sealed=task.sealed)
@@ -254,5 +254,5 @@ def _count(settings: ViewSettings, known: bytes, task: _BegunFile) -> tuple[Wait
 
 @lru_cache(maxsize=1)
 def _parsed(known: bytes) -> Sequence[Line]:
-    """The same for all files of a turn that one process counts."""
+    """Return the parsed lines: they are the same for all files of a turn that one process counts."""
     return tuple(parse_lines(known))

@@ -1,4 +1,4 @@
-"""All that is executed, by GTID, once everything before a place of a view is: what a new replica there is to begin with."""
+"""All GTIDs that are executed before a place of a view: a new replica there must begin with these."""
 
 from pathlib import Path
 from typing import Final
@@ -19,11 +19,11 @@ _MAKE_AGAIN: Final = "Make the view anew: 'binlog-relay view rebuild'."
 
 
 def executed_before(view: Path, settings: ViewSettings, place: ViewPlace) -> GtidSet:
-    """view: the directory of the generation that `place` is in. By the head of the one file and its index, so the number of files
-    does not matter.
+    """Return the set; `view` is the directory of the generation that `place` is in. It comes from the head of the one file and its
+    index, so the number of files does not matter.
 
-    The numbers that the view assigned are compared with `place.gno`: one that is too high loses transactions in silence, one too
-    low gives errors of duplicate keys. Blocking. Raises: PlaceUnknown where they contradict each other; CatalogUnreadable; OSError.
+    The numbers that the view assigned are compared with `place.gno`: one that is too high silently loses transactions, one too low
+    gives errors of duplicate keys. Blocking. Raises: PlaceUnknown where they contradict each other; CatalogUnreadable; OSError.
     """
     if settings.gtids == "anonymous":
         return GtidSet()
@@ -49,7 +49,7 @@ def executed_before(view: Path, settings: ViewSettings, place: ViewPlace) -> Gti
 
 
 def held_before(directory: Path, position: Position) -> GtidSet:
-    """What an archive's own file says at this boundary: its head, and what stands in it up to there. Blocking.
+    """Return the GTIDs in an archive's own file at this boundary: those of its head, and of its transactions up to there. Blocking.
 
     Raises: PlaceUnknown; CatalogUnreadable; OSError.
     """
@@ -61,7 +61,7 @@ def held_before(directory: Path, position: Position) -> GtidSet:
         catalog.close()
     path = directory / position.file
     if file is None:
-        # It comes into the catalog a little later than it can be read.
+        # The catalog gets it a little later than it can be read.
         again = "Ask again in a moment. Where it stays so, make the view anew: 'binlog-relay view rebuild'."
         raise PlaceUnknown(f"{path} is not in the catalog of the view, or not yet. {again}")
     size = layer_of(directory).size_of(path)
@@ -70,19 +70,19 @@ def held_before(directory: Path, position: Position) -> GtidSet:
     file.end = position.offset
     before, inside = _read(directory, file)
     if before is None and not inside:
-        # The event that tells it is made when the source's file goes on behind its own head.
+        # The event with these is written when the source's file continues after its own head.
         earlier = [one for one in files if one.number < file.number]
         before, inside = _read(directory, earlier[-1]) if earlier else (None, inside)
     return before | inside if before is not None else inside
 
 
 def _read(directory: Path, file: ArchivedFile) -> tuple[GtidSet | None, GtidSet]:
-    """What the head says, None: nothing; and what stands in the file up to its `end`. Raises: PlaceUnknown; OSError."""
+    """Return the head's set, None: there is none, and that of the file up to its `end`. Raises: PlaceUnknown; OSError."""
     path = directory / file.name
     try:
         collector, _blocks = collect(layer_of(directory), path, file, file.end)
         before, inside = collector.before, collector.inside()
-        if before is None:  # maybe `end` is in the head, before the event that tells it
+        if before is None:  # maybe `end` is in the head, before the event with the set
             with StoredFile.open(layer_of(directory), path) as stored:
                 before = gtids_before(stored, file.flavour, checksum=file.checksum == 1)
     except Malformed as error:

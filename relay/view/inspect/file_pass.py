@@ -1,7 +1,6 @@
-"""A file of the archive through the rules that make a view, without making one: what would stop the view is left out.
+"""A file of the archive is read by the rules that build a view, without building one: groups that would stop the view are left out.
 
-At each such place the same is done as where somebody decides for `view skip`: the group is left out, what it defines at the source is
-known.
+At each such place the result is the same as after `view skip`: the group is left out, and its definitions at the source are known.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,7 @@ class OpenedFile(FileBytes, Protocol):
     """An open file."""
 
     def close(self) -> None:
-        """Closes it."""
+        """Close it."""
 
 
 T = TypeVar("T")
@@ -40,13 +39,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LookedAtFile:
-    """A binlog of the source, up to `end`, a place between two transactions. name: as it is shown.
+    """A binlog of the source, up to `end`, a place between two transactions. `name` is its displayed name.
 
-    skips: offsets of groups that somebody decided to leave out, each with where the group ends. behind: why no view goes on to
-    this file from the one before; None: nothing is known that keeps one from it. sources: how many the view was made from before the
-    one of this file: where that changes, a view that gave numbers goes on no more. Behind a place where it does not, another
-    view's stops are looked for, which begins there. tables: what is known of the source's, where it is looked which transactions
-    wait for which; the same for all files of a source. before: those from before the archive; None: nothing is known of them.
+    `skips` contains offsets of groups that an operator decided to leave out, each with where the group ends. `behind` is why no view
+    continues from the file before to this one; None: nothing known prevents it. `sources` is how many sources the view was built from
+    before that of this file: where it changes, a view that assigned numbers does not continue. After a place where it does not, the
+    search is for the stops of another view, which begins there. `tables` are the source's, if waits between transactions are counted;
+    all files of a source share them. `before` knows tables from before the archive; None: nothing is known of them.
     """
 
     name: str
@@ -60,7 +59,7 @@ class LookedAtFile:
 
 
 class UnreadPart(NamedTuple):
-    """From `offset` of a file on nothing was looked at. text: why, a sentence."""
+    """The rest of a file, from `offset` on, that was not looked at. `text` says why, in a sentence."""
 
     file: str
     offset: int
@@ -68,7 +67,7 @@ class UnreadPart(NamedTuple):
 
 
 def up_to_fork(ends: Sequence[tuple[T, str, int]], fork: Position) -> list[tuple[T, str, int]]:
-    """Return the files before a gap from which a view is made, each with its name and the end of what is used; at least the first."""
+    """Return the files before a gap from which a view is built, each with its name and the end of what is used; at least the first."""
     kept = [one for one in ends if binlog_number(one[1]) <= binlog_number(fork.file)] or list(ends[:1])
     return [(of, name, min(end, fork.offset) if name == fork.file else end) for of, name, end in kept]
 
@@ -78,8 +77,8 @@ def _tells_nobody(_stop: ViewStop, _source: FileBytes) -> None:
 
 
 class FilePass:
-    """Goes over files, each from `begin` on, which is the end of the one before. tell: is told of each stop, with the file's bytes;
-    on_looked: of bytes as they are done. waits: of all groups that were gone over, with `settings` that want them."""
+    """Goes over files, each from `begin` on, which is the end of the one before. `tell` is called with each stop and the file's bytes,
+    `on_looked` with numbers of bytes as they are done. `waits` counts all groups, with `settings` that want it."""
 
     def __init__(
         self,
@@ -88,19 +87,19 @@ class FilePass:
         tell: Callable[[ViewStop, FileBytes], object] = _tells_nobody,
         on_looked: Callable[[int], object] | None = None,
     ) -> None:
-        """begin: None: a file's beginning, and nothing is known of tables."""
+        """Begin at `begin`; None: a file's beginning, with no known tables."""
         self.begin = begin if begin is not None else ViewCheckpoint.of_file(FIRST_GNO, b"")
         self.waits = WaitCounts()
         self.left_out: LeftOut | None = None
-        """Of a MariaDB source; None: of another, or no file was gone over."""
+        """The parts of a MariaDB source that were left out; None: the source is another, or no file was read."""
         self._settings = settings
         self._tell = tell
         self._on_looked = on_looked
         self._buffer = bytearray(BUFFER_BYTES)
 
     def go_over(self, file: LookedAtFile, *, sealed: bool, own_gtids: bool = False) -> UnreadPart | None:
-        """All of a file from `begin` on; what was not looked at, and nothing behind it. sealed: it grows no more, so a transaction
-        without an end has none. own_gtids: as of `FileTranslation`. Blocking: every byte is read once, and compared with its checksum.
+        """Read all of a file from `begin` on; return the rest that was not looked at. `sealed`: it does not grow any more, so an open
+        transaction has no end. `own_gtids` is as for `FileTranslation`. Blocking: every byte is read once, and its checksum compared.
         """
         try:
             opened = file.open()
@@ -119,7 +118,7 @@ class FilePass:
             opened.close()
 
     def _look(self, file: LookedAtFile, source: FileBytes, sealed: bool, own_gtids: bool) -> UnreadPart | None:
-        """Raises: ArchiveDamaged; OSError; EOFError."""
+        """Translate the file up to its end or the first unread part. Raises: ArchiveDamaged; OSError; EOFError."""
         skips = dict(file.skips)
         while True:
             translation = FileTranslation(
@@ -146,7 +145,7 @@ class FilePass:
                 stop = stopped.stop
                 self._tell(stop, source)
                 if stop.reason.name == source_stops.EXECUTED_GTIDS_MISSING:
-                    continue  # told once; what follows is as a view has it that begins there
+                    continue  # it is reported once; the rest is as in a view that begins there
                 if stop.group_stop <= stop.offset or stop.offset in skips:
                     return UnreadPart(file.name, stop.offset, "Nobody can say where what stands there ends.")
                 skips[stop.offset] = stop.group_stop

@@ -1,4 +1,4 @@
-"""A view that is made once more, in memory, from the archive and its settings alone."""
+"""A view that is rebuilt in memory, from the archive and its settings alone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -24,8 +24,8 @@ from relay.view.view_skips import Skips, skips_of
 
 
 def made_again(view: NamedView, made: MadeGeneration) -> "ViewMadeAgain":
-    """One generation of it, of the archive as it is now. Blocking. Raises: CatalogUnreadable; OSError."""
-    # In this order: a view that is being made gets no further than what it is made from, and from whatever was decided.
+    """Return the rebuilding of one generation from the archive as it is now. Blocking. Raises: CatalogUnreadable; OSError."""
+    # The order matters: a view that is being built gets no further than its source files, and uses only decisions made before.
     files = files_of(made.directory)
     skips = skips_of([row for _number, row in read_ledgers(view.archive)], view.name)
     directory = made.source_directory
@@ -34,9 +34,9 @@ def made_again(view: NamedView, made: MadeGeneration) -> "ViewMadeAgain":
 
 
 class ViewMadeAgain:
-    """See `MadeAgain`. Where the view stands stopped, nothing more is made.
+    """Implements `MadeAgain`. Where the view is stopped, nothing more is built.
 
-    made: which generation of it; files: those that it has; held: the source's, by name, that it is made from.
+    `made` is the generation; `files` are its files; `held` are the source's files, by name, from which it is built.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ViewMadeAgain:
         self._before = InitialSnapshot(made.source_directory)
         self._tables = None if settings.dependencies == "serial" else read_tables(made.directory, settings.name)
         self.files = [file for file in files if file.name in held]
-        """Of the view: those that can be made again. The archive may have purged what others were made from."""
+        """The files of the view that can be rebuilt. The archive may have purged the sources of others."""
         start = settings.start if made.number == FIRST else None
         begun = begun_with(made.directory)
         known = begun.known if begun is not None and made.number != FIRST else b""
@@ -63,15 +63,15 @@ class ViewMadeAgain:
         if self.files and (
             self.files[0] is not files[0] or (begun is not None and begun.position.file != files[0].name)
         ):
-            # What the view itself noted there: of what came before nothing is left to find it out from, or nothing to compare with.
+            # The view's own note is used there: what came before cannot be determined any more, or cannot be compared.
             while self.files and (noted := ViewMap.read(made.directory / self.files[0].name).beginning()) is None:
                 del self.files[0]
             self._next = noted or self._next
         self.left = len(files) - len(self.files)
-        """How many of `files` cannot be made again."""
+        """The number of `files` that cannot be rebuilt."""
 
     def pieces(self, file: str) -> Iterator[MadePiece]:
-        """All that is made of this one of `files`. Raises: ArchiveDamaged; OSError."""
+        """Yield all bytes of this one of `files`. Raises: ArchiveDamaged; OSError."""
         mirrored = self._held[file]
         yield MadePiece(0, MAGIC)
         directory = self._made.source_directory

@@ -23,18 +23,18 @@ from relay.view.view_place import InsideTransaction, PlaceFinder, PlaceUnknown, 
 from relay.view.view_skips import skips_of
 
 _EXTRAS: Final = (1, 2, 3)
-"""Of what one group of MariaDB becomes, those that are not in its place."""
+"""The numbers of the transactions that one group of MariaDB becomes besides the one in its place."""
 _MARIADB_POSITION: Final = re.compile(r"\s*+\d++-\d++-\d++\s*+(?>(,\s*+\d++-\d++-\d++\s*+)*)(,\s*+)?")
 
 
 def is_mariadb_position(text: str) -> bool:
-    """Whether it is written as a `gtid_slave_pos`: 0-1-100, or several."""
+    """Return whether the text is written as a `gtid_slave_pos`: 0-1-100, or several."""
     return _MARIADB_POSITION.fullmatch(text) is not None
 
 
 def named_view(archive: Path, settings: ViewSettings, generations: Sequence[Path] | None = None) -> "NamedView":
-    """Of the files that there are. archive: the source's directory. generations: the directories of those that have begun, where
-    they are known: to look for them takes a while among 10,000 files. Blocking. Raises: CatalogUnreadable; OSError.
+    """Return a view of the existing files. `archive` is the source's directory. `generations` are the directories of those that have
+    begun, if they are known: to look for them takes a while among 10,000 files. Blocking. Raises: CatalogUnreadable; OSError.
     """
     if generations is None:
         generations = [path for _number, path in begun_generations(archive)]
@@ -44,7 +44,7 @@ def named_view(archive: Path, settings: ViewSettings, generations: Sequence[Path
 
 
 class NamedView(NamedTuple):
-    """A view that relay.toml names. archive: the source's directory; directory: the view's own. All that is asked blocks."""
+    """A view that relay.toml names. `archive` is the source's directory, `directory` the view's own. All methods block."""
 
     archive: Path
     directory: Path
@@ -53,26 +53,26 @@ class NamedView(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As in `[[view]]`."""
+        """The name in `[[view]]`."""
         return self.settings.name
 
     @property
     def is_made(self) -> bool:
-        """Whether anything of it is there."""
+        """True if any of it exists."""
         return (self.directory / CATALOG_NAME).exists()
 
     def of_source(self, position: Position) -> ViewPlace:
-        """Raises: InsideTransaction; PlaceUnknown; OSError."""
+        """Return the place of the source's `position`. Raises: InsideTransaction; PlaceUnknown; OSError."""
         self._check_is_made()
         return self.places.of_source(position)
 
     def of_view(self, position: Position) -> ViewPlace:
-        """Raises: InsideTransaction; PlaceUnknown; OSError."""
+        """Return the place of the view's `position`. Raises: InsideTransaction; PlaceUnknown; OSError."""
         self._check_is_made()
         return self.places.of_view(position)
 
     def behind(self, gtid: MysqlGtid) -> ViewPlace:
-        """Behind this transaction, whoever gave it its GTID. Raises: PlaceUnknown; CatalogUnreadable; OSError."""
+        """Return the place after this transaction, whatever assigned its GTID. Raises: PlaceUnknown; CatalogUnreadable; OSError."""
         self._check_is_made()
         if self.settings.counts and gtid.tsid.key == self.settings.uuid.bytes:
             return self.places.of_gno(gtid.gno)
@@ -89,7 +89,7 @@ class NamedView(NamedTuple):
         return None
 
     def behind_text(self, text: str) -> ViewPlace:
-        """Behind a transaction, as uuid:number, or of a MariaDB source where a server stands with such a `gtid_slave_pos`.
+        """Return the place after a transaction given as uuid:number, or, for a MariaDB source, of a server with that `gtid_slave_pos`.
 
         Raises: Malformed; PlaceUnknown; CatalogUnreadable; OSError.
         """
@@ -98,7 +98,7 @@ class NamedView(NamedTuple):
         return self.behind(MysqlGtid.from_text(text))
 
     def behind_position(self, wanted: GtidPosition) -> ViewPlace:
-        """Where exactly the groups that a MariaDB server has with this position are before.
+        """Return the place that is preceded by exactly the groups that a MariaDB server with this position has.
 
         Raises: PlaceUnknown; CatalogUnreadable; OSError.
         """
@@ -133,15 +133,15 @@ class NamedView(NamedTuple):
         return place
 
     def executed(self, place: ViewPlace) -> GtidSet:
-        """All that is executed before the place. Raises: PlaceUnknown; CatalogUnreadable; OSError."""
+        """Return all that is executed before the place. Raises: PlaceUnknown; CatalogUnreadable; OSError."""
         return executed_before(generation_path(self.directory, place.generation), self.settings, place)
 
     def newest_gtid(self, gno: int) -> str:
-        """Of those that the view assigned, in words; empty: none."""
+        """Return the newest GTID that the view assigned, as text; empty: there is none."""
         return f"{self.settings.uuid}:{gno}" if gno else ""
 
     def inside_text(self, inside: InsideTransaction) -> str:
-        """What to tell who asked for a place inside a transaction."""
+        """Return the message about a place inside a transaction."""
         before = self._place_text(inside.before)
         if inside.after is None:
             return (

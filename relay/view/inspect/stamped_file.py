@@ -1,4 +1,4 @@
-"""A server's own binlog as an archive would have it: with the marks of transactions, by which a view finds groups."""
+"""A server's own binlog as an archive would contain it: with the transaction marks by which a view finds groups."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ from relay.binlog_file.file_bytes import DescriptorBytes, FileBytes, read_bytes
 
 @contextmanager
 def as_archived(source: FileBytes, end: int) -> Iterator[FileBytes]:
-    """The bytes of `source` up to `end`, itself where it has marks, else a temporary copy with marks, of the same size.
+    """Yield the bytes of `source` up to `end`: the file itself if it has marks, else a temporary copy with marks, of the same size.
 
     Blocking. Raises: Broken where it is no binlog, or is damaged; OSError.
     """
@@ -30,12 +30,12 @@ def as_archived(source: FileBytes, end: int) -> Iterator[FileBytes]:
 
 
 def _has_marks(source: FileBytes, end: int) -> bool:
-    """By the event behind the format description, which has one in every archive."""
+    """Return whether the event after the format description has a mark, as in every archive."""
     offset = FIRST_EVENT
     for _ in range(2):
         head = read_bytes(source, offset, HEADER_SIZE)
         if len(head) < HEADER_SIZE or offset >= end:
-            return True  # nothing is there that could have one
+            return True  # no event exists that could have one
         flags = HEADER.unpack(head)[5]
         offset += event_size(head)
     return bool(flags & BOUNDARY_MASK)

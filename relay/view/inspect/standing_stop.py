@@ -1,4 +1,4 @@
-"""Where and why a view stands stopped, from outside of the process that makes it: by what that keeps, and by decisions of people."""
+"""The place and reason of a view's stop, read outside of the process that builds it: from its stored stop and operators' decisions."""
 
 import json
 from pathlib import Path
@@ -14,14 +14,14 @@ from relay.view.view_skips import skips_of
 
 
 def standing_stop(archive: Path, view: Path, name: str, made: ViewPlace | None) -> ViewStop | None:
-    """archive, view: the directories of the source and of the view; made: up to where the view is made. Blocking.
+    """Return the stop; `archive` and `view` are the directories of source and view; the view is built up to `made`. Blocking.
 
-    None: it did not stop, went on since, or somebody skipped what it stopped at. Raises: CatalogUnreadable; OSError; sqlite3.Error.
+    None: it did not stop, went on since, or somebody skipped the group. Raises: CatalogUnreadable; OSError; sqlite3.Error.
     """
     try:
         stop = kept_stop(view)
         if stop is not None and stop.group_stop > stop.offset and made is not None and _is_passed(stop, made):
-            # The relay was killed before it could say that it went on: that group is in the view.
+            # The relay was killed before it could record that it continued: that group is in the view.
             stop = None
     except StopUnknown:
         stop = _noted(view, made)
@@ -32,7 +32,7 @@ def standing_stop(archive: Path, view: Path, name: str, made: ViewPlace | None) 
 
 
 def _noted(view: Path, made: ViewPlace | None) -> ViewStop | None:
-    """By the ledger of the view, which has where it stopped first, and not whether it went on."""
+    """Return the stop in the ledger of the view, which says where it stopped first, and not whether it continued."""
     row = next((row for _number, row in reversed(read_ledgers(view)) if row.kind == STOPPED), None)
     stop = None if row is None else _stop_of(row)
     return None if stop is None or (made is not None and _is_passed(stop, made)) else stop

@@ -1,4 +1,4 @@
-"""A view's files against what is made of the archive again: the same archive and settings give the same bytes."""
+"""A view's files are compared with what is rebuilt from the archive: the same archive and settings give the same bytes."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,22 +13,22 @@ _READ_BYTES: Final = 1 << 20
 
 
 class MadePiece(NamedTuple):
-    """The next bytes of a file of the view, and the offset in the source's file that they were made from on."""
+    """The next bytes of a file of the view, and the offset in the source's file from which they were built."""
 
     source_offset: int
     data: bytes
 
 
 class MadeAgain(Protocol):
-    """A view that is made once more, in memory."""
+    """A view that is rebuilt in memory."""
 
     def pieces(self, file: str) -> Iterable[MadePiece]:
-        """All of this file, from its first byte on. Called for one file after the other, oldest first."""
+        """Return all of this file, from its first byte on. Called for one file after the other, oldest first."""
 
 
 class ViewDifference(NamedTuple):
-    """The first byte that is another. source: from where in the source it was made; None: the view has bytes that nothing gives.
-    what: the difference, a sentence."""
+    """The first different byte. `source` is the position from which it was built; None: nothing gives the view's bytes there. `what`
+    describes the difference in a sentence."""
 
     view: Position
     source: Position | None
@@ -36,12 +36,12 @@ class ViewDifference(NamedTuple):
 
 
 def differences(directory: Path, files: Iterable[ArchivedFile], made: MadeAgain) -> Iterator[ViewDifference]:
-    """The first difference of each file that has one. directory: the view's. Blocking. Raises: OSError; what `made` does."""
+    """Yield the first difference of each file that has one. `directory` is the view's. Blocking. Raises: OSError; errors of `made`."""
     for file in files:
         pieces = iter(made.pieces(file.name))
         found = _difference(directory / file.name, file, pieces)
         for _piece in pieces:
-            pass  # what follows goes on from the end of what is made, whatever the file has
+            pass  # the next file continues from the end of what is built, whatever this file contains
         if found is not None:
             yield found
 
@@ -58,7 +58,7 @@ def _difference(path: Path, file: ArchivedFile, pieces: Iterator[MadePiece]) -> 
                 return ViewDifference(Position(file.name, at + offset), source, _what(kept, piece.data, offset))
             at += count
             if at == file.end:
-                # What is made beyond that is not published yet, unless the file is complete.
+                # Bytes that are built beyond that are not published yet, unless the file is complete.
                 more = count < len(piece.data) or next(pieces, None) is not None
                 if more and file.sealed:
                     place = Position(file.name, piece.source_offset)
@@ -83,7 +83,7 @@ def _read(stored: StoredFile, at: int, count: int) -> bytes:
 def _first_other(kept: bytes, made: bytes) -> int:
     shorter = min(len(kept), len(made))
     low, high = 0, shorter
-    while low < high:  # the first length whose prefixes are other
+    while low < high:  # the first length whose prefixes differ
         middle = (low + high) // 2
         if kept[: middle + 1] == made[: middle + 1]:
             low = middle + 1

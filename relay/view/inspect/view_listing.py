@@ -1,4 +1,4 @@
-"""What there is to say of a view from outside of the process that makes it."""
+"""The facts of a view that are available outside of the process that builds it."""
 
 import contextlib
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from relay.view.view_place import PlaceFinder, ViewPlace
 
 
 class ViewFacts(NamedTuple):
-    """files, size_bytes: of the view. made: up to where; None: nothing yet. behind_bytes: what the mirror has beyond that.
-    waits, left_out: as counted some seconds ago; None: nothing is."""
+    """`files` and `size_bytes` are the view's. `made` is the place up to which it is built; None: nothing is yet. `behind_bytes` is
+    what the mirror contains beyond that. `waits` and `left_out` were counted some seconds ago; None: nothing is."""
 
     settings: ViewSettings
     files: int
@@ -34,7 +34,7 @@ class ViewFacts(NamedTuple):
 
 
 def view_facts(archive: Path, view: Path, settings: ViewSettings, places: PlaceFinder) -> ViewFacts:
-    """archive: the source's directory; view: the view's. Works beside a running relay. Blocking.
+    """Return the facts; `archive` is the source's directory, `view` the view's. Works beside a running relay. Blocking.
 
     Raises: CatalogUnreadable; PlaceUnknown; OSError; sqlite3.Error.
     """
@@ -55,7 +55,7 @@ def view_facts(archive: Path, view: Path, settings: ViewSettings, places: PlaceF
 
 
 def files_of(directory: Path) -> list[ArchivedFile]:
-    """The files of one archive directory. The end of the one that grows is its size: the catalog has it once a second. Blocking.
+    """Return the files of one archive directory. The end of the growing one is its size: the catalog gets it once a second. Blocking.
 
     Raises: CatalogUnreadable; OSError; sqlite3.Error.
     """

@@ -1,4 +1,4 @@
-"""What is ahead of one view in the archive: all stops that it will come to, from where it is made."""
+"""The outlook of one view in the archive: all stops that it will come to, from where it is built up to."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -29,11 +29,11 @@ from relay.view.view_map import ViewMap
 from relay.view.view_skips import skips_of
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
-"""Is told how many bytes there are to look at; gives who is told of those that are done, or None."""
+"""Called with the number of bytes to look at; gives the callable for numbers of bytes that are done, or None."""
 
 
 class ViewOutlook(NamedTuple):
-    """begin, end: what was looked at, in the source's binlogs; None: the archive has nothing there. size_bytes: of that."""
+    """The search, from `begin` to `end` in the source's binlogs, `size_bytes` in all; None: the archive has nothing there."""
 
     begin: Position | None
     end: Position | None
@@ -42,7 +42,7 @@ class ViewOutlook(NamedTuple):
 
 
 def view_outlook(view: NamedView, progress: Progress = lambda _total: nullcontext()) -> ViewOutlook:
-    """Up to the archive's end, or where no view can go on. Blocking: reads all of that once. Works beside a running relay.
+    """Look at the archive up to its end, or to where no view can continue. Blocking: reads it once. Works beside a running relay.
 
     Raises: CatalogUnreadable; PlaceUnknown; OSError; sqlite3.Error.
     """
@@ -72,14 +72,14 @@ def view_outlook(view: NamedView, progress: Progress = lambda _total: nullcontex
 
 
 def _not_there(view: NamedView, place: Position) -> StopReason:
-    """Why the file that the view goes on with, or is to begin with, is not looked at."""
+    """Return why the file with which the view continues, or must begin, is not looked at."""
     if view.is_made or not (files := files_of(view.archive)) or files[0].number > binlog_number(place.file):
         return source_stops.file_missing(place.file)
     return source_stops.start_file_missing(view.name, place, files[0].name)
 
 
 class _HeldGeneration(NamedTuple):
-    """Of the source's archive, with its files."""
+    """A generation of the source's archive, with its files."""
 
     number: int
     directory: Path
@@ -87,8 +87,8 @@ class _HeldGeneration(NamedTuple):
 
 
 class _Begun(NamedTuple):
-    """Where the view goes on, and what is known there; None: with the archive's beginning, and nothing. source_generation: of the
-    archive, that the place is in; None: not known. sources: how many came before in the view."""
+    """The place where the view continues, and the state there; None: the archive's beginning, and no state. `source_generation` is that
+    of the archive that the place is in; None: not known. `sources` is how many came before in the view."""
 
     place: Position | None
     checkpoint: ViewCheckpoint | None
@@ -110,7 +110,7 @@ def _begin(view: NamedView) -> _Begun:
 def _up_to_break(
     files: list[ArchivedFile], following: Path | None, *, by_gtid: bool
 ) -> tuple[list[tuple[ArchivedFile, int]], StopReason | None]:
-    """The files up to where the source is followed no further, each with its end, and why that is; None: the view may go on."""
+    """Return the files up to where the source is not followed any further, each with its end, and why; None: the view may continue."""
     ends = [(file, file.end) for file in files]
     if following is None:
         return ends, None
@@ -125,7 +125,7 @@ def _up_to_break(
 
 
 def _tables(view: NamedView, generation: _HeldGeneration, begun: _Begun) -> PlannedTables | None:
-    """What is known of the source's tables, as the view that is made, or would be begun now, knows it."""
+    """Return what is known of the source's tables by the existing view, or by one that would be begun now."""
     if view.settings.dependencies == "serial":
         return None
     if begun.checkpoint is not None and view.is_made:
@@ -136,7 +136,7 @@ def _tables(view: NamedView, generation: _HeldGeneration, begun: _Begun) -> Plan
 
 
 def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun, progress: Progress) -> ViewOutlook:
-    """Of the archive's generations from where the view goes on, up to the first behind which it cannot."""
+    """Look at the archive's generations from where the view continues, up to the first after which it cannot."""
     skips = skips_of([row for _number, row in read_ledgers(view.archive)], view.name)
     layer = layer_of(view.archive)
     sources: list[LookedAtFile] = []

@@ -1,4 +1,4 @@
-"""A view's files are removed, so that they are made again: a view is a function of the archive."""
+"""A view's files are removed, so that they are rebuilt: a view is a function of the archive."""
 
 import os
 import stat
@@ -15,15 +15,15 @@ _REMOVED_PREFIX: Final = ".removed-"
 
 
 class NotRemoved(RelayError):
-    """The directory is not what a relay makes. `str()`: what is there."""
+    """The directory is not one that a relay creates. `str()` says what is there."""
 
     exit_code = ExitCode.WRONG_USE
 
 
 def remove_view(archive: Path, name: str, layer: FileLayer | None = None) -> bool:
-    """Removes the files of a view, so that the next start makes it anew; False: there were none. Blocking.
+    """Remove the files of a view, so that the next start rebuilds it; return False if there were none. Blocking.
 
-    Nothing outside of its directory is touched: links are not followed. A crash meanwhile leaves no half of a view.
+    Nothing outside of its directory is touched: links are not followed. A crash meanwhile leaves no partial view.
     Raises: ArchiveLocked while a relay runs; NotRemoved; OSError.
     """
     layer = layer or FileLayer()
@@ -35,7 +35,7 @@ def remove_view(archive: Path, name: str, layer: FileLayer | None = None) -> boo
 
 
 def remove_leftover(archive: Path, name: str) -> None:
-    """The rest of a removal that a crash ended; nobody would ever see it again. Blocking. Raises: NotRemoved; OSError."""
+    """Remove the rest of a removal that a crash interrupted; nothing else would remove it. Blocking. Raises: NotRemoved; OSError."""
     removed = archive / VIEWS_DIRECTORY / f"{_REMOVED_PREFIX}{name}"
     if _is_directory(removed):
         remove_tree(removed)
@@ -48,7 +48,7 @@ def _remove(views: Path, name: str, layer: FileLayer) -> bool:
     remove_leftover(views.parent, name)
     if not _is_directory(views / name):
         return False
-    # Half a view would look like one whose files somebody has lost.
+    # A partial view would look like one whose files were lost.
     layer.rename(views / name, removed)
     layer.sync_directory(views)
     layer.remove_tree(removed)
@@ -56,7 +56,7 @@ def _remove(views: Path, name: str, layer: FileLayer) -> bool:
 
 
 def _is_directory(path: Path) -> bool:
-    """False: nothing is there. Raises: NotRemoved for a link and whatever else is there."""
+    """Return whether it is a directory; False: it does not exist. Raises: NotRemoved for a link and everything else."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

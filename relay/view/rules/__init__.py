@@ -1,1 +1,1 @@
-"""What becomes of one transaction of the source in a view, and what stops the view before it. Without I/O."""
+"""The rules that translate one transaction of the source for a view, and stop the view before it where they cannot. Without I/O."""

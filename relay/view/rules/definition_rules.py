@@ -1,4 +1,4 @@
-"""Definitions of tables: what a replica takes otherwise than the source, and what it cannot take."""
+"""Definitions of tables that a replica executes in another way than the source, or that it cannot execute."""
 
 import re
 from typing import Final
@@ -28,7 +28,7 @@ from relay.view.stops.server_differences import (
 from relay.view.stops.stop_reason import TableUnknown
 
 _TABLE: Final = re.compile(rb"(?<![A-Za-z_$])TABLE\b", re.IGNORECASE)
-"""A word may be right after the version of a comment for servers: /*!50000REFERENCES."""
+"""A word may follow the version of a comment for servers at once: /*!50000REFERENCES."""
 _NAMES_ENGINE: Final = re.compile(
     rb"(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:"
     + "|".join(sorted(TO_INNODB)).encode()
@@ -38,17 +38,17 @@ _NAMES_ENGINE: Final = re.compile(
 _REFERS: Final = re.compile(rb"(?<![A-Za-z_$])REFERENCES\b", re.IGNORECASE)
 _MATCHES: Final = re.compile(rb"(?<![A-Za-z_$])MATCH\b", re.IGNORECASE)
 _LONGEST_SEARCHED: Final = 256 << 10
-"""Bytes of a definition that a pattern looks through: it holds the interpreter's lock. A longer one may say anything."""
+"""The most bytes of a definition that a pattern searches: it holds the interpreter's lock. A longer one may contain anything."""
 _KEYS_AS_WRITTEN_SINCE: Final = (8, 0)
-"""Foreign keys are what the definition says, behind MATCH and in comments for servers too; InnoDB before reads less."""
+"""The version from which foreign keys are as written, also after MATCH and in comments for servers; InnoDB before reads less."""
 _CHECKS: Final = re.compile(rb"(?<![A-Za-z_$])CHECK\s*+[(/#*-]", re.IGNORECASE)
 _CHECKS_SINCE: Final = (8, 0, 16)
-"""CHECK makes a constraint; servers before read it and forget it."""
+"""The version from which CHECK creates a constraint; servers before read and ignore it."""
 _INLINE_REFERENCES_SINCE: Final = (9, 0)
-"""REFERENCES behind a column makes a foreign key; servers before read and forget it."""
+"""The version from which REFERENCES after a column creates a foreign key; servers before read and ignore it."""
 _MERGE: Final = names_of_engines(lambda engine: engine.name == "mrg_myisam")
 _ATOMIC_DEFINITIONS_SINCE: Final = (8, 0)
-"""Before, CREATE TABLE … SELECT is refused where transactions have GTIDs, whatever the engine."""
+"""The version before which CREATE TABLE … SELECT is refused where transactions have GTIDs, whatever the engine."""
 # Sizes of pages in KiB that InnoDB compresses to; MyISAM's sizes are bytes.
 _INNODB_BLOCKS: Final = frozenset(("0", "1", "2", "4", "8", "16"))
 
@@ -56,8 +56,8 @@ _INNODB_BLOCKS: Final = frozenset(("0", "1", "2", "4", "8", "16"))
 def define(
     query: LoggedQuery, settings: ViewSettings, engines: TableEngines | None = None, *, has_gtid: bool = True
 ) -> bytes:
-    """The statement as the replica is to run it; most are as they were. engines: what is known behind it. has_gtid: it runs with a
-    GTID, or gets one.
+    """Return the statement that the replica must run; most are unchanged. `engines` know the tables after it. `has_gtid`: it runs with
+    a GTID, or gets one.
 
     Raises: Untranslatable.
     """
@@ -97,25 +97,25 @@ def define(
 
 
 def _may_say(query: LoggedQuery, words: re.Pattern[bytes]) -> bool:
-    """Return whether the text, of a statement that is not understood, may define a table and have these words."""
+    """Return whether the text, of a statement that is not understood, may define a table and contain these words."""
     if query.kind.verb not in ("CREATE", "ALTER", ""):
         return False
     return _TABLE.search(query.raw) is not None and words.search(query.raw) is not None
 
 
 def _forgets_references(query: LoggedQuery, settings: ViewSettings) -> bool:
-    """Whether the source makes nothing of REFERENCES behind a column, and the target a foreign key."""
+    """Return whether the source ignores REFERENCES after a column, and the target creates a foreign key."""
     source = version_numbers(query.server_version)
     return source[:2] < _INLINE_REFERENCES_SINCE <= settings.target_version
 
 
 def _reads_more_of_keys(query: LoggedQuery, settings: ViewSettings) -> bool:
-    """Whether the target makes something of parts of a FOREIGN KEY of which the source makes nothing, or perhaps nothing."""
+    """Return whether the target uses parts of a FOREIGN KEY that the source ignores, or perhaps ignores."""
     return version_numbers(query.server_version) < _KEYS_AS_WRITTEN_SINCE <= settings.target_version
 
 
 def _check_commented_keys(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> None:
-    """Raises: Untranslatable for foreign keys with parts in comments for servers, which the source passes over."""
+    """Check for foreign keys with parts in comments for servers, which the source skips. Raises: Untranslatable."""
     if not _reads_more_of_keys(query, settings):
         return
     try:
@@ -127,7 +127,7 @@ def _check_commented_keys(query: LoggedQuery, made: TableDefinition, settings: V
 
 
 def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
-    """What takes out ON DELETE and ON UPDATE behind MATCH, of which the source makes nothing. Raises: Untranslatable."""
+    """Return the edits that remove ON DELETE and ON UPDATE after MATCH where the source ignores them. Raises: Untranslatable."""
     if not has_actions_behind_match(made):
         return []
     forgets = forgets_actions(query, made)
@@ -137,10 +137,10 @@ def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: View
 
 
 def _forgotten_checks(query: LoggedQuery, settings: ViewSettings) -> list[TextEdit]:
-    """What takes CHECK out, of which the source makes nothing.
+    """Return the edits that remove CHECK where the source ignores it.
 
-    Nothing of a definition that cannot be read: replicas forget CHECK, too, where the GTID event names such a source (tried: 9.7.4).
-    Constraints are made by `mysqlbinlog | mysql`.
+    A definition that cannot be read is unchanged: replicas ignore CHECK, too, where the GTID event names such a source (tried: 9.7.4).
+    Only `mysqlbinlog | mysql` creates the constraints.
     """
     forgets = version_numbers(query.server_version) < _CHECKS_SINCE and settings.target_version >= _CHECKS_SINCE[:2]
     if not forgets or (len(query.raw) <= _LONGEST_SEARCHED and not _may_say(query, _CHECKS)):
@@ -152,13 +152,13 @@ def _forgotten_checks(query: LoggedQuery, settings: ViewSettings) -> list[TextEd
 
 
 def _is_without_keys(query: LoggedQuery, made: TableDefinition, engines: TableEngines | None) -> bool:
-    """Whether the source's table is known to have no foreign keys, for its engine."""
+    """Return whether the source's table is known to have no foreign keys, because of its engine."""
     facts = engines.facts(made.name, query.thread_id) if engines is not None else None
     return facts is not None and facts.keeps_rollbacks is True
 
 
 def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableEngines | None) -> None:
-    """Raises: Untranslatable for ALTER TABLE … ADD FOREIGN KEY, of which the source's engine makes nothing, or perhaps nothing."""
+    """Check for ALTER TABLE … ADD FOREIGN KEY that the source's engine ignores, or perhaps ignores. Raises: Untranslatable."""
     if not isinstance(made, AlterTable) or not made.written.foreign_keys or made.engine or engines is None:
         return
     facts = engines.facts(made.name, query.thread_id)
@@ -174,7 +174,7 @@ def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableE
 
 
 def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *, has_gtid: bool) -> None:
-    """Raises: Untranslatable for what the target refuses."""
+    """Check for what the target refuses. Raises: Untranslatable."""
     named = made.engine.lower()
     _refuse(ENGINE_MISSING, query, made, settings)
     if made.is_temporary:
@@ -196,7 +196,7 @@ def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *,
 def _refuse(
     difference: DefinitionDifference, query: LoggedQuery, made: TableDefinition, settings: ViewSettings
 ) -> None:
-    """Raises: Untranslatable for what the target refuses."""
+    """Check for one difference that the target refuses. Raises: Untranslatable."""
     found = difference.finds(made) if settings.target_version >= difference.since else ""
     if found and difference.stop is not None:
         raise difference.stop(query, found)
@@ -209,7 +209,7 @@ def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdi
 
 
 def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit]) -> list[TextEdit]:
-    """Tables without transactions become InnoDB. Raises: Untranslatable."""
+    """Return the edits that make tables without transactions InnoDB tables. Raises: Untranslatable."""
     edits = list(edits)
     changes = False
     for one in made.written.engines:
@@ -240,14 +240,14 @@ def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit])
 
 
 def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
-    """MyISAM counts within the columns before; InnoDB needs a key that begins with the column. Raises: Untranslatable."""
+    """Check that a key begins with the AUTO_INCREMENT column, as InnoDB needs, unlike MyISAM. Raises: Untranslatable."""
     if not isinstance(made, CreateTable) or made.like is not None:
         return
     try:
         needs_everything(made)
         table = table_of(made, "")
     except UnsupportedSyntax:
-        return  # the replica says 1075 itself
+        return  # the replica reports 1075 itself
     for column in table.columns:
         if "auto_increment" in column.extra.lower() and not any(
             key.columns[0].lower() == column.name.lower() for _name, key in table.keys

@@ -1,31 +1,22 @@
-"""Transactions that change tables with and without transactions, which servers with GTIDs refuse (1785): one for each run of
-statements that may stand together.
+"""Transactions that change tables with and without transactions, which servers with GTIDs refuse (1785), are split: each run of
+statements that may be together becomes one.
 
-The order stays that of the source's binlog: a replica of the mirror applies it so, and a statement may read what the one before it
-wrote. What goes first in any other order is right only where no statement reads the other tables, which triggers and functions hide.
+The order is that of the source's binlog: a replica of the mirror applies it so, and a statement may read what the one before it wrote.
+Another order is right only where no statement reads the other tables, which triggers and functions hide.
 """
-
-import re
-from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.sql.engines import has_transactions
 from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.statements.named_tables import written_tables
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
-from relay.view.rules.statement.named_tables import written_tables
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import transaction_stops
 
-_NAME: Final = r"((?>`(?>(?:[^`]|``)+)`|[\w$]++)(?>(?:\s*+\.\s*+(?>`(?>(?:[^`]|``)+)`|[\w$]++))?))"
-_TRIGGER_WRITES: Final = re.compile(
-    rf"(?<![A-Za-z_$])(?:(?:INSERT|REPLACE)\s++(?>(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s++)*)(?>(?:INTO\s++)?)|UPDATE\s++|DELETE\s++FROM\s++){_NAME}",
-    re.IGNORECASE,
-)
-
 
 def is_plain(part: GroupPart, engines: TableEngines) -> bool:
-    """Whether it changes a table that has no transactions on the replica either, and must be a transaction of its own.
+    """Return whether it changes a table that has no transactions on the replica either, and must be a transaction of its own.
 
     Raises: Untranslatable for one that changes tables of both kinds.
     """
@@ -36,12 +27,12 @@ def is_plain(part: GroupPart, engines: TableEngines) -> bool:
 
 
 def changes_without_transactions(part: GroupPart, engines: TableEngines) -> list[TableName]:
-    """The tables that a part of a transaction changes, and that are known to keep at the source what is rolled back."""
+    """Return the tables that a part of a transaction changes, and that are known to keep at the source what is rolled back."""
     return _by_kind(part, engines)[True]
 
 
 def _by_kind(part: GroupPart, engines: TableEngines) -> dict[bool, list[TableName]]:
-    """The tables that it changes, temporary ones apart: True: those that are known to have no transactions."""
+    """Return the tables that it changes, except temporary ones; key True: those that are known to have no transactions."""
     kinds: dict[bool, list[TableName]] = {True: [], False: []}
     if part.kind is PartKind.ROWS:
         tables, thread_id = list(part.tables), None
@@ -51,7 +42,8 @@ def _by_kind(part: GroupPart, engines: TableEngines) -> dict[bool, list[TableNam
             tables = list(engines.behind_views(written_tables(part.query)))
         except (UnsupportedSyntax, ProtocolError):
             return kinds  # where it is one after all, the replica says so
-        tables += [name for table in tables for name in _by_triggers(table, engines)]
+        fired = [trigger for table in tables for trigger in engines.known_triggers(table)]
+        tables += [name for trigger in fired for change in trigger.body.changes for name in change.tables]
     else:
         return kinds
     for name in tables:
@@ -59,17 +51,3 @@ def _by_kind(part: GroupPart, engines: TableEngines) -> dict[bool, list[TableNam
         if facts is None or not facts.temporary:
             kinds[facts is not None and has_transactions(facts.engine) is False].append(name)
     return kinds
-
-
-def _by_triggers(table: TableName, engines: TableEngines) -> list[TableName]:
-    """The tables that the known triggers of a table change."""
-    found: list[TableName] = []
-    for trigger in engines.known_triggers(table):
-        for match in _TRIGGER_WRITES.finditer(trigger.text):
-            names = [_plain_name(name) for name in re.findall(r"`(?:[^`]|``)+`|[\w$]+", match[1])]
-            found.append((names[0], names[1]) if len(names) == 2 else (trigger.schema, names[0]))
-    return found
-
-
-def _plain_name(name: str) -> str:
-    return name[1:-1].replace("``", "`") if name.startswith("`") else name

@@ -1,7 +1,7 @@
-"""REPLACE and DELETE as statements, which servers carry out otherwise than older ones where foreign keys or triggers are concerned.
+"""REPLACE and DELETE as statements: servers execute them differently than older ones if foreign keys or triggers are concerned.
 
-No server reports it: the statement succeeds on the replica, and other rows are there than at the source. What is looked at is what
-was tried with MySQL 5.6.24 and 9.7.4; rows in place of statements have none of it.
+No server reports it: the statement succeeds on the replica, but leaves other rows than at the source. The checks cover what was tried
+with MySQL 5.6.24 and 9.7.4; rows in place of statements are not affected.
 """
 
 from collections.abc import Iterable
@@ -10,32 +10,31 @@ from typing import Final
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements.named_tables import deletes_from_one, load_replaces, written_tables
+from protocol.sql.statements.order_dependence import verb_of
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.names import in_lower_case
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import deletes_from_one, written_tables
-from relay.view.rules.statement.order_dependence import verb_of
-from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
 from relay.view.stops.stop_reason import TableUnknown, named
 
 BY_THE_SERVER_SINCE: Final = (9, 6)
-"""From here on foreign keys are carried out by the server and not by InnoDB, where innodb_native_foreign_keys is OFF."""
+"""The version from which the server and not InnoDB executes foreign keys, where innodb_native_foreign_keys is OFF."""
 _REMOVES: Final = ("REPLACE", "DELETE")
 _PERHAPS: Final = (*_REMOVES, "LOAD", "WITH", "")
-"""First words; none: it is not known whether the server reads the comment before it."""
+"""The first words of such statements; none: it is not known whether the server reads the comment before it."""
 
 
 def may_differ(settings: ViewSettings) -> bool:
-    """Whether there may be sources whose REPLACE and DELETE the target carries out otherwise."""
+    """Return whether there may be sources whose REPLACE and DELETE the target executes differently."""
     return settings.target_version >= (5, 7)
 
 
 def check_removals(parts: Iterable[GroupPart], engines: TableEngines, settings: ViewSettings) -> None:
-    """Raises: Untranslatable for a REPLACE, LOAD DATA … REPLACE or DELETE that leaves other rows behind on the target, or may do so."""
+    """Check for a REPLACE, LOAD DATA … REPLACE or DELETE that may leave other rows on the target. Raises: Untranslatable."""
     for part in parts:
         query = part.query
         if part.kind is PartKind.STATEMENT and query is not None and query.kind.verb in _PERHAPS:
@@ -62,7 +61,7 @@ def _check(query: LoggedQuery, engines: TableEngines, settings: ViewSettings) ->
 def check_removal(
     query: LoggedQuery, verb: str, tables: tuple[TableName, ...], engines: TableEngines, settings: ViewSettings
 ) -> None:
-    """Of a REPLACE or DELETE of these tables in `query`, or inside of what it fires. Raises: Untranslatable as `check_removals`."""
+    """Check a REPLACE or DELETE of these tables in `query`, or inside a body that it fires. Raises: Untranslatable."""
     if version_numbers(query.server_version)[:2] == settings.target_version:
         return
     by_others = _carried_out_by_others(query, settings)
@@ -80,14 +79,14 @@ def check_removal(
 
 
 def _carried_out_by_others(query: LoggedQuery, settings: ViewSettings) -> bool:
-    """Whether the source's InnoDB carries foreign keys out and the target's server, or the other way round."""
+    """Return whether the source's InnoDB executes foreign keys and the target's server, or the other way round."""
     source = version_numbers(query.server_version)[:2]
     moved = (source >= BY_THE_SERVER_SINCE) != (settings.target_version >= BY_THE_SERVER_SINCE)
     return moved and settings.foreign_keys == "server" and query.foreign_key_checks
 
 
 def _check_unknown(query: LoggedQuery, verb: str, why: str, engines: TableEngines, settings: ViewSettings) -> None:
-    """Raises: Untranslatable for a statement of which nobody can tell what tables it is about, where it matters for some."""
+    """Check a statement whose tables are unknown, if that matters for some table. Raises: Untranslatable."""
     if version_numbers(query.server_version)[:2] == settings.target_version:
         return
     references, by_others = engines.references, _carried_out_by_others(query, settings)
@@ -108,8 +107,8 @@ def _check_replace(query: LoggedQuery, table: TableName, engines: TableEngines) 
 
 
 def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: TableEngines) -> None:
-    """In which order the tables of a join are gone through is the server's choice, and so is which rows a cascade takes before their
-    triggers fire."""
+    """Check a DELETE from several tables: the server chooses the order in which it deletes from the tables of a join, and thereby which
+    rows a cascade removes before their triggers fire. Raises: Untranslatable."""
     lower = set(map(in_lower_case, tables))
     for table in tables:
         facts = engines.facts(table, query.thread_id)
@@ -125,13 +124,3 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
             raise statement_stops.multi_table_delete(
                 query, f"rows of {named(*sorted(reached))} go or change with rows of {named(table)}"
             )
-
-
-def load_replaces(query: LoggedQuery) -> bool:
-    """Whether LOAD DATA takes the place of rows. Raises: UnsupportedSyntax."""
-    words = StatementWords(query)
-    while not words.ended and words.word() != "INTO":
-        if words.accept("REPLACE"):
-            return words.word() == "INTO"
-        words.take()
-    return False

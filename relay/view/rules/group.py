@@ -1,4 +1,4 @@
-"""A transaction of the source as the rules see it, and what they make of it."""
+"""A transaction of the source as the rules see it, and their result."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -6,7 +6,9 @@ from typing import Literal, NamedTuple, Protocol
 
 
 class GroupEvent(NamedTuple):
-    """An event of the group. offset: in the source's file; length: with its checksum; flags: as archived, with markers."""
+    """An event of the group. `offset` is in the source's file; `length` includes its checksum; `flags` are as archived, with
+    markers.
+    """
 
     offset: int
     length: int
@@ -17,17 +19,18 @@ class GroupEvent(NamedTuple):
 
 
 class EventBody(Protocol):
-    """Reads an event's bytes behind its header, without its checksum; most: no more than so many of them."""
+    """Reads the bytes of an event after its header, without its checksum; at most `most` of them."""
 
     def __call__(self, event: GroupEvent, most: int | None = None) -> bytes: ...
 
 
 class SourceGroup(NamedTuple):
-    """[start, stop) of `file`. events: all of it in order, for going over any number of times; of a long group they are read from the
-    file each time, and nobody holds them.
+    """[start, stop) of `file`. `events` are all of it in order, for any number of iterations; those of a long group are read from the
+    file each time, and not kept in memory.
 
-    post_lengths: of the file's format description, by type code (256 bytes). server_version: of it, as "5.6.24-log". number: how many
-    files and groups came before is no business of the rules: the same group gives the same answer but for `TableEngines`.
+    `post_lengths` are those of the file's format description, by type code (256 bytes), `server_version` is its version, as
+    "5.6.24-log". Rules do not depend on the number of files and groups before: the same group gives the same result, but for
+    `TableEngines`.
     """
 
     file: str
@@ -40,11 +43,11 @@ class SourceGroup(NamedTuple):
 
     @property
     def is_held(self) -> bool:
-        """Whether it is so small that all of it may be held."""
+        """True if it is so small that all of it may be kept in memory."""
         return isinstance(self.events, Sequence)
 
     def ends(self) -> tuple[GroupEvent, GroupEvent]:
-        """The first and the last event."""
+        """Return the first and the last event."""
         events = iter(self.events)
         first = last = next(events)
         for event in events:
@@ -53,18 +56,18 @@ class SourceGroup(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Events of the source, at offsets [start, stop) of its file, as they are but for what the kernel does to each: end_log_pos,
-    markers and checksum anew, rows of version 1 made version 2, and the status variable for TIMESTAMP columns."""
+    """Events of the source, at offsets [start, stop) of its file, unchanged except by the kernel: it recomputes end_log_pos, markers
+    and checksum, turns rows of version 1 into version 2, and sets the status variable for TIMESTAMP columns."""
 
     start: int
     stop: int
 
 
 class New(NamedTuple):
-    """An event of our own, or of the source with another content: the header's fields that are not counted, and the body.
+    """An event of our own, or of the source with other content: the header's fields that are not counted, and the body.
 
-    type, flags (without markers), timestamp and server_id go into the header as they are; size, end_log_pos, markers and
-    checksum are the writer's.
+    `type`, `flags` (without markers), `timestamp` and `server_id` go into the header as they are; the writer sets size, end_log_pos,
+    markers and checksum.
     """
 
     type: int
@@ -75,7 +78,7 @@ class New(NamedTuple):
 
 
 class Later(NamedTuple):
-    """As `New`, with a body of `size` bytes that is made when it is written, because all of them are too long to be held."""
+    """A `New` with a body of `size` bytes that is made when it is written, because all of them are too long for memory."""
 
     type: int
     flags: int
@@ -86,7 +89,7 @@ class Later(NamedTuple):
 
 
 class GivenGtid(NamedTuple):
-    """A transaction's GTID. back: how far before it the transaction stands that it waits for last; 0: it is the one before it."""
+    """A transaction's GTID. `back` is the distance to the last transaction before it that it waits for; 0: the one just before."""
 
     uuid: bytes
     gno: int
@@ -94,10 +97,10 @@ class GivenGtid(NamedTuple):
 
 
 class OutGroup(NamedTuple):
-    """One transaction of the view: its events in order, without a GTID event in front where `gtid` is "new".
+    """One transaction of the view: its events in order, without a GTID event at the beginning where `gtid` is "new".
 
-    gtid: "new": one is put in front, by the view's policy; "source": the first piece is the source's own GTID event. number: where
-    the rules say which GTID that in front is.
+    `gtid`: with "new" one is prepended by the view's policy; with "source" the first piece is the source's own GTID event. `number` is
+    the GTID of the prepended event, where the rules assign it.
     """
 
     pieces: Sequence[Copy | New | Later]
@@ -108,7 +111,7 @@ class OutGroup(NamedTuple):
 class GroupRules(ABC):
     """The rules of one view, with what they know of tables from the definitions that went by.
 
-    For `plan` are the groups with
+    `plan` gets the groups with
     - an event of a type in `look_at`, or an event that opens or closes no group as it should;
     - a Query that is no plain INSERT, UPDATE, DELETE or REPLACE, nor BEGIN, COMMIT, SAVEPOINT (so: definitions, account statements,
       ROLLBACK at the end, ROLLBACK TO), or one with an error code;
@@ -149,18 +152,18 @@ class GroupRules(ABC):
     @property
     @abstractmethod
     def look_at(self) -> bytes:
-        """256 bytes, by type code: 1: a group with such an event is for `plan`; 0: it may be copied. Fixed for a view."""
+        """256 bytes, by type code: 1: `plan` gets a group with such an event; 0: it may be copied. Fixed for a view."""
 
     @abstractmethod
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """What becomes of it; empty: nothing at all. What it defines is known from now on.
+        """Translate a group; an empty result: nothing replaces it. Its definitions are known from now on.
 
-        Raises: Untranslatable, and nothing is known that was not before.
+        Raises: Untranslatable, and nothing is learned.
         """
 
     @abstractmethod
     def skipped(self, group: SourceGroup) -> None:
-        """A decision leaves the group out of the view; what it defines at the source is known from now on."""
+        """Learn from a group that a decision leaves out of the view: its definitions at the source are known from now on."""
 
     def in_place_of(self, group: SourceGroup, empty: OutGroup) -> list[OutGroup] | None:
         """What the view gets in place of the group that was `skipped` last: `empty` under the group's GTID, so that no number is
@@ -169,9 +172,9 @@ class GroupRules(ABC):
 
     @abstractmethod
     def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
-        """A group that has no end, because the source crashed, is to be left out. is_followed: another follows in its file.
+        """Check a group that must be left out, as it has no end because the source crashed. `is_followed`: another follows in its file.
 
-        Raises: Untranslatable where something of it may have been kept.
+        Raises: Untranslatable where some of it may have been kept.
         """
 
     @abstractmethod
@@ -181,10 +184,10 @@ class GroupRules(ABC):
 
     @abstractmethod
     def source_went_on(self, *, decided: bool) -> None:
-        """The next file begins, and `created` of its format description is 0. decided: somebody decided that a view goes on there
-        whatever was lost.
+        """Note that the next file begins with `created` 0 in its format description. `decided`: an operator decided that a view
+        continues there whatever was lost.
 
-        Raises: Untranslatable where the file before ended inside a transaction of which replicas of the source have something.
+        Raises: Untranslatable where the file before ended inside a transaction of which replicas of the source have some part.
         """
 
     def of_source(self, server_version: str) -> "GroupRules":
@@ -194,7 +197,7 @@ class GroupRules(ABC):
 
     @abstractmethod
     def state(self) -> bytes:
-        """All that `plan` has learned, to go on from here; the same knowledge gives the same bytes."""
+        """Return all that `plan` has learned, to continue from here; the same knowledge gives the same bytes."""
 
     @abstractmethod
     def restore(self, state: bytes) -> None:

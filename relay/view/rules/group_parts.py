@@ -1,4 +1,4 @@
-"""A transaction of the source taken apart: its BEGIN, its statements with what belongs to each, and how it ends."""
+"""A transaction of the source in parts: its BEGIN, its statements with the events of each, and its end."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -39,13 +39,13 @@ _ROWS: Final = frozenset((
     PARTIAL_UPDATE_ROWS_EVENT,
 ))  # fmt: skip
 _INSERT_ID: Final = b"\2"
-"""What an Intvar event begins with that gives a number to AUTO_INCREMENT."""
+"""The first byte of an Intvar event that assigns a number to AUTO_INCREMENT."""
 _TABLE_MAP_HEAD: Final = 8 + 2 * (1 + 255 + 1)
-"""Bytes up to behind its names."""
+"""The number of bytes up to the end of its names."""
 
 
 class PartKind(Enum):
-    """What a part of a group is."""
+    """The kind of a part of a group."""
 
     GTID = "gtid"
     BEGIN = "begin"
@@ -66,14 +66,14 @@ class PartKind(Enum):
 
 
 _KINDS: Final = {control: PartKind[control.name] for control in Control if control is not Control.XA_PREPARE}
-"""XA PREPARE is no statement of a binary log, but an event."""
+"""The kinds of control statements; XA PREPARE is no statement of a binary log, but an event."""
 
 
 class GroupPart(NamedTuple):
     """[start, stop) of the file: a statement with the events before it that it needs, the rows of one, or an event.
 
-    event: its own, the last. tables: of rows, (schema, table) of their Table_map events. name: of a savepoint or an XA
-    transaction. makes_numbers: a statement that gives out AUTO_INCREMENT values.
+    `event` is its own, the last. `tables` of rows are (schema, table) of their Table_map events. `name` is that of a savepoint or an XA
+    transaction. `makes_numbers`: the statement assigns AUTO_INCREMENT values.
     """
 
     kind: PartKind
@@ -87,9 +87,9 @@ class GroupPart(NamedTuple):
 
 
 class GroupParts:
-    """The parts of a group in order, together all of it, for going over any number of times; of a long group nobody holds them.
+    """The parts of a group in order, together all of it, for any number of iterations; those of a long group are not kept in memory.
 
-    Going over them raises Malformed and Truncated, the first time.
+    The first iteration raises Malformed and Truncated.
     """
 
     def __init__(self, group: SourceGroup) -> None:
@@ -97,12 +97,12 @@ class GroupParts:
         self._held = read_parts(group) if group.is_held else None
 
     def __iter__(self) -> Iterator[GroupPart]:
-        """From the first on."""
+        """Iterate from the first part on."""
         return iter(self._held) if self._held is not None else _parts(self._group)
 
 
 def read_parts(group: SourceGroup) -> list[GroupPart]:
-    """The parts of a group, in order; together they are all of it. Raises: Malformed, Truncated."""
+    """Return the parts of a group, in order; together they are all of it. Raises: Malformed, Truncated."""
     return list(_parts(group))
 
 
@@ -147,7 +147,7 @@ def _parts(group: SourceGroup) -> Iterator[GroupPart]:
 def as_transaction(
     group: SourceGroup, first: GroupPart, before: GroupPart, last: GroupPart
 ) -> tuple[GroupPart, GroupPart]:
-    """Of an XA transaction: XA START as BEGIN, and XA END (`before` the last part) with what comes behind it as one part:
+    """Return the ends of an XA transaction: XA START as BEGIN, and XA END (`before` the last part) with what follows it as one part:
     COMMIT, ROLLBACK or PREPARED.
 
     Raises: Malformed, Truncated.
@@ -166,7 +166,7 @@ def as_transaction(
 
 
 def query_of(group: SourceGroup, event: GroupEvent) -> LoggedQuery:
-    """What a Query or Execute_load_query event says. Raises: Malformed."""
+    """Decode a Query or Execute_load_query event. Raises: Malformed."""
     return read_logged_query(event.type, group.body(event), group.post_lengths, group.server_version)
 
 
@@ -178,7 +178,7 @@ def _of_query(group: SourceGroup, event: GroupEvent, start: int, makes_numbers: 
 
 
 def control_part(query: LoggedQuery) -> tuple[PartKind, bytes]:
-    """Return what a statement is to its transaction, and the name of the savepoint or XA transaction that it is about."""
+    """Return the role of a statement in its transaction, and the name of the savepoint or XA transaction that it is about."""
     found = control_of(query.raw, query.server_version)
     if found is None or found.control is Control.XA_PREPARE:
         return PartKind.STATEMENT, b""

@@ -1,4 +1,4 @@
-"""The rules of one view: what becomes of each transaction of a MySQL source."""
+"""The rules of one view: they translate each transaction of a MySQL source."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -8,6 +8,7 @@ from protocol.errors import ErrorCode, ProtocolError
 from protocol.sql.kind import Purpose
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements.named_tables import perhaps_written_tables, written_tables
 from relay.view.rules.definition_rules import define
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
 from relay.view.rules.foreign_key_rules import may_differ
@@ -19,7 +20,6 @@ from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.account_tables import is_account_table
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import perhaps_written_tables, written_tables
 from relay.view.rules.sub_transactions import PartRanges, PartRuns, Pieces, SubTransaction
 from relay.view.rules.synthesized_events import begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.tables.table_engines import TableEngines
@@ -32,13 +32,13 @@ from relay.view.stops.server_differences import EVENTS, password_hash
 from relay.view.stops.stop_reason import TableUnknown, Untranslatable
 
 _MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))
-"""First words of what may be CREATE or ALTER TABLE; none where a comment for servers comes first."""
+"""The first words of what may be CREATE or ALTER TABLE; none where a comment for servers comes first."""
 _ACCOUNTS_SEEN: Final = 1024
-"""Bytes of a statement in which the name of its table stands."""
+"""The bytes of a statement in which the name of its table is searched."""
 _CREATE_SELECT_IN_ONE_SINCE: Final = (8, 0)
 _GTIDS_SINCE: Final = (5, 6)
 _CONSISTENCY_SINCE: Final = (5, 7)
-"""Replicas may go over to GTIDs while they run."""
+"""The version from which replicas may switch to GTIDs while they run."""
 
 
 class MysqlRules(GroupRules):
@@ -63,12 +63,12 @@ class MysqlRules(GroupRules):
 
     @property
     def wants_statements(self) -> bool:
-        """Whether some table that is there has no transactions, or triggers and functions are that matter."""
+        """True if some existing table has no transactions, or triggers and functions matter."""
         return self._engines.any_without_transactions or bool(self._fired)
 
     @property
     def watched(self) -> bytes | None:
-        """See GroupRules."""
+        """Implement `GroupRules.watched`."""
         if self._watched_at is not self._engines.changes:
             self._watched_at = self._engines.changes
             plain = self._engines.without_transactions()
@@ -83,7 +83,7 @@ class MysqlRules(GroupRules):
 
     @property
     def _fired(self) -> TriggerRisk:
-        """What triggers and functions may do otherwise on the target."""
+        """The possible different effects of triggers and functions on the target."""
         if self._risk_at is not self._engines.changes:
             self._risk_at = self._engines.changes
             self._risk = fired_risk(self._engines, self._settings)
@@ -91,12 +91,12 @@ class MysqlRules(GroupRules):
 
     @property
     def wants_removals(self) -> bool:
-        """See GroupRules."""
+        """Implement `GroupRules.wants_removals`."""
         return may_differ(self._settings)
 
     @property
     def removals(self) -> bytes | None:
-        """See GroupRules."""
+        """Implement `GroupRules.removals`."""
         if self._removals_at is not self._engines.changes:
             self._removals_at = self._engines.changes
             references = self._engines.references
@@ -110,30 +110,32 @@ class MysqlRules(GroupRules):
 
     @property
     def look_at(self) -> bytes:
-        """Types that no replica of the target reads, and incidents."""
+        """The types that no replica of the target reads, and incidents."""
         return self._look_at
 
     def state(self) -> bytes:
-        """What is known of tables, of XA transactions that were left out, and of the end of the file before."""
+        """Return what is known of tables, of XA transactions that were left out, and of the end of the file before."""
         return self._open_end.in_front_of(self._left_out_xa.in_front_of(self._engines.state()))
 
     def restore(self, state: bytes) -> None:
-        """Knows what `state` says and nothing else."""
+        """Set the knowledge to `state` and nothing else."""
         self._engines.restore(self._left_out_xa.taken_from(self._open_end.taken_from(state)))
 
     def source_started(self) -> None:
-        """The source was started anew before the next group (its file's format description says when): temporary tables are gone."""
+        """Note that the source was started before the next group, as its file's format description shows: temporary tables are
+        dropped.
+        """
         self._open_end.note(None)
         self._engines.source_started()
 
     def source_went_on(self, *, decided: bool) -> None:
-        """See GroupRules."""
+        """Implement `GroupRules.source_went_on`."""
         if not decided:
             self._open_end.source_went_on()
         self._open_end.note(None)
 
     def skipped(self, group: SourceGroup) -> None:
-        """The group is left out by a decision; what it defines at the source is known all the same."""
+        """Learn from a group that a decision leaves out; its definitions at the source are known all the same."""
         try:
             parts = GroupParts(group)
             learn_all(self._engines, parts)
@@ -141,10 +143,10 @@ class MysqlRules(GroupRules):
             if last is not None:
                 self._note_xa(first or last, last, left_out=True)
         except (Untranslatable, ProtocolError):
-            return  # nobody knows what it defines
+            return  # its definitions are unknown
 
     def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
-        """See GroupRules."""
+        """Implement `GroupRules.check_unfinished`."""
         self._open_end.note(check_unfinished(group, self._engines, is_followed=is_followed))
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
@@ -167,21 +169,21 @@ class MysqlRules(GroupRules):
         return made
 
     def _note_xa(self, first: GroupPart, last: GroupPart, *, left_out: bool) -> None:
-        """What a group from `first` to `last` does to a prepared XA transaction is known from now on."""
+        """Learn what a group from `first` to `last` does to a prepared XA transaction."""
         if last.kind is PartKind.PREPARED:
             self._left_out_xa.prepared(first.name, left_out=left_out)
         elif first.kind in (PartKind.XA_COMMIT, PartKind.XA_ROLLBACK):
             self._left_out_xa.ended(first.name)
 
     def _check_types(self, group: SourceGroup) -> None:
-        """Raises: Untranslatable for events that no replica of the target reads."""
+        """Check for events that no replica of the target reads. Raises: Untranslatable."""
         for event in group.events:
             if event.type in self._unread:
                 raise self._unread[event.type].stop(event.type)
 
 
 class _Planned:
-    """One group on its way. ends: the source's GTID event, if there is one, the first part behind it, and the last."""
+    """One group in translation. `ends` are the source's GTID event, if there is one, the first part after it, and the last."""
 
     def __init__(
         self,
@@ -192,7 +194,7 @@ class _Planned:
         ends: tuple[GroupPart | None, GroupPart, GroupPart],
     ) -> None:
         self._head, first, self._end = ends
-        # Where nothing gets a GTID the target takes what the source's own replicas take.
+        # Where nothing gets a GTID the target accepts what the source's own replicas accept.
         self._gtids = settings.gtids != "keep" or self._head is not None
         self._settings = settings
         self._engines = engines
@@ -207,14 +209,14 @@ class _Planned:
         edges = (self._head, self._begin)
         self._edges = frozenset(part.start for part in edges if part is not None)
         self._left_out = PartRanges()
-        """Of the parts between BEGIN and the end."""
-        # Replicas give numbers of their own to what has none (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS), or are on the way there: what
-        # must be split with GTIDs they refuse without, where enforce_gtid_consistency is ON (1785, tried on 9.7).
+        """The ranges between BEGIN and the end that are left out."""
+        # Replicas assign numbers of their own to what has none (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS), or are about to: what must be
+        # split with GTIDs they refuse without, where enforce_gtid_consistency is ON (1785, tried on 9.7).
         since = _CONSISTENCY_SINCE if settings.gtids == "anonymous" else _GTIDS_SINCE
         self._splits = settings.engines == "keep" and settings.target_version >= since
 
     def groups(self) -> list[OutGroup]:
-        """What becomes of it. Raises: Untranslatable."""
+        """Translate the group. Raises: Untranslatable."""
         if not self._gtids and self._settings.engines == "keep" and not any(map(self._is_of_accounts, self._body())):
             check_changes(self._body(), self._engines, self._settings)
             learn_all(self._engines, self._body())
@@ -233,7 +235,7 @@ class _Planned:
         return self._made(changing)
 
     def _body(self) -> Iterator[GroupPart]:
-        """All parts but the GTID event, BEGIN, and the end where it is no more than that."""
+        """Yield all parts but the GTID event, BEGIN, and the end where it only ends the transaction."""
         for part in self._parts:
             if self._has_end and part.start >= self._end.start:
                 return
@@ -241,11 +243,11 @@ class _Planned:
                 yield part
 
     def _left(self) -> Iterator[GroupPart]:
-        """Those of the body that are kept."""
+        """Return the parts of the body that are kept."""
         return (part for part in self._body() if part.start not in self._left_out)
 
     def _leave_out(self) -> None:
-        """Finds what of the body the view does not have, and learns what the group defines. Raises: Untranslatable."""
+        """Find the parts of the body that the view leaves out, and learn what the group defines. Raises: Untranslatable."""
         undone = UndoneParts()
         for part in self._body():
             if not self._is_of_accounts(part):
@@ -269,7 +271,7 @@ class _Planned:
             raise transaction_stops.nothing_kept()
 
     def _check_prepared(self) -> None:
-        """Raises: Untranslatable for what does not hang on how a prepared XA transaction ends, or stands in none on the replica."""
+        """Check that all effects depend on the end of the prepared XA transaction, and are allowed in it. Raises: Untranslatable."""
         for part in self._left():
             self._check(part)
             if self._commits(part):
@@ -285,11 +287,11 @@ class _Planned:
 
     @property
     def _lacks_begin(self) -> bool:
-        """Whether there are rows outside of BEGIN, as 5.1 wrote them: with a GTID in front 9.7 waits for ever, or dies (tried)."""
+        """True if there are rows outside of BEGIN, as 5.1 wrote them: after a GTID 9.7 waits for ever, or dies (tried)."""
         return self._begin is None and any(part.kind is PartKind.ROWS for part in self._body())
 
     def _as_it_was(self) -> OutGroup:
-        """The group, with the texts of definitions as the replica is to run them."""
+        """Return the group, with the texts of definitions that the replica must run."""
         made = Pieces()
         if self._begin is not None:
             made.add(copied(self._begin))
@@ -300,7 +302,7 @@ class _Planned:
         return out_group(made.all, self._head)
 
     def _made(self, runs: list[SubTransaction]) -> list[OutGroup]:
-        """Transactions of our own around the runs."""
+        """Return transactions of our own around the runs."""
         anchor = self._begin or next((part for part in self._body() if part.query is not None), next(self._body()))
         if not runs:
             return [empty_group(anchor.event, anchor.query, self._head)]
@@ -328,13 +330,13 @@ class _Planned:
         return made
 
     def _stands_alone(self, run: SubTransaction) -> bool:
-        """Whether a run is a statement that commits by itself."""
+        """Return whether a run is a statement that commits by itself."""
         if run.size != 1 or not run.is_statement:
             return False
         return run.commits or (self._begin is None and not self._lacks_begin)
 
     def _pieces(self, part: GroupPart) -> list[Copy | New]:
-        """The part, a definition with its text as the replica is to run it. Raises: Untranslatable."""
+        """Return the part, a definition with the text that the replica must run. Raises: Untranslatable."""
         if part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return [copied(part)]
         if part.query.kind.verb not in _MAY_DEFINE:
@@ -347,7 +349,7 @@ class _Planned:
         return [*pieces, changed(part.event, part.query.with_text(raw))]
 
     def _runs(self) -> PartRuns:
-        """Which parts may stand in one transaction. Raises: Untranslatable."""
+        """Return which parts may be in one transaction. Raises: Untranslatable."""
         runs = PartRuns()
         for part in self._left():
             self._check(part)
@@ -360,14 +362,14 @@ class _Planned:
         return runs
 
     def _check(self, part: GroupPart) -> None:
-        """Raises: Untranslatable for what a replica would do otherwise than the source."""
+        """Check for what a replica would do differently than the source. Raises: Untranslatable."""
         check_changes([part], self._engines, self._settings)
         self._check_failed(part)
         if self._settings.engines == "innodb":
             check_row_order(part, self._engines)
 
     def _commits(self, part: GroupPart) -> bool:
-        """Whether a statement cannot stand behind BEGIN: the CREATE TABLE in front of the rows of CREATE … SELECT."""
+        """Return whether a statement cannot follow BEGIN: the CREATE TABLE before the rows of CREATE … SELECT."""
         if self._begin is None or part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return False
         if not part.query.kind.may_commit:
@@ -377,7 +379,7 @@ class _Planned:
         except UnsupportedSyntax:
             return True
         if tokens[1].upper == "TEMPORARY":
-            # Where transactions have GTIDs, these may not stand inside of one before 8.0.13: error 1787.
+            # Where transactions have GTIDs, these are forbidden inside one before 8.0.13: error 1787.
             return self._settings.gtids != "anonymous" and self._gtids and self._settings.target_version < (8, 0)
         starts = any(
             token.upper == "START" and following.upper == "TRANSACTION" for token, following in pairwise(tokens)
@@ -385,7 +387,7 @@ class _Planned:
         return not (starts and self._settings.target_version >= _CREATE_SELECT_IN_ONE_SINCE)
 
     def _is_of_accounts(self, part: GroupPart) -> bool:
-        """Whether it changes accounts, and the view leaves that out. Raises: Untranslatable."""
+        """Return whether it changes accounts, and the view leaves that out. Raises: Untranslatable."""
         if part.kind is PartKind.ROWS:
             of_accounts = [is_account_table(name) for name in part.tables]
             return self._settings.account_statements == "skip" and bool(of_accounts) and all(of_accounts)
@@ -402,7 +404,7 @@ class _Planned:
         return self._settings.account_statements == "skip" and _writes_accounts(query)
 
     def _check_failed(self, part: GroupPart) -> None:
-        """Raises: Untranslatable for a statement that failed half-way in tables that keep that at the source and not on the replica."""
+        """Check for a statement that failed half-way in tables that keep its changes at the source alone. Raises: Untranslatable."""
         query = part.query
         if query is None or not query.error or part.kind is not PartKind.STATEMENT:
             return
@@ -425,7 +427,7 @@ class _Planned:
 
 
 def _ends(group: SourceGroup, parts: GroupParts) -> tuple[GroupPart | None, GroupPart | None, GroupPart | None]:
-    """The source's GTID event, if there is one, the first part behind it and the last; of an XA transaction as of another."""
+    """Return the source's GTID event, if there is one, the first part after it and the last; an XA transaction looks like another."""
     head = first = before = last = None
     for part in parts:
         if last is None and head is None and part.kind is PartKind.GTID:
@@ -442,7 +444,7 @@ def _whole(group: SourceGroup, head: GroupPart | None) -> OutGroup:
 
 
 def _writes_accounts(query: LoggedQuery) -> bool:
-    """Whether a statement changes tables of accounts only."""
+    """Return whether a statement changes tables of accounts only."""
     if query.schema.lower() != "mysql" and b"mysql" not in query.raw[:_ACCOUNTS_SEEN].lower():
         return False
     try:

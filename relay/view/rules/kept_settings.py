@@ -1,4 +1,4 @@
-"""`view.json` in a view's directory: the settings that its files were made with. Other settings make other bytes."""
+"""`view.json` in a view's directory: the settings that its files were built with. Other settings give other bytes."""
 
 import json
 from pathlib import Path
@@ -13,23 +13,23 @@ from relay.disk.kept_json import kept_json
 from relay.view.rules.settings import ViewSettings
 
 _LAYOUT: Final = 2
-"""Of this record and of what `NAME.rules` keeps beside each binlog of the view (`SourceTables.state`). A view of another layout is
-refused, and `view rebuild` makes it again."""
+"""The layout of this record and of `NAME.rules` beside each binlog of the view (`SourceTables.state`). A view of another layout is
+refused, and `view rebuild` rebuilds it."""
 _DEPENDENCIES: Final = "serial"
 _FLAVOUR: Final = "mysql"
 _ANSWERS: Final = ("foreign_keys", "plain_tables")
-"""Settings without which a view stops; no byte is another with them."""
+"""The settings without which a view stops; they change no byte."""
 VIEWS_DIRECTORY: Final = "views"
-"""In the archive's directory of a source: a directory for each view, of the view's name."""
+"""The subdirectory of a source's archive directory that contains a directory for each view, of the view's name."""
 
 
 def view_directory(archive: Path, name: str) -> Path:
-    """Where a view of the archive in `archive` is."""
+    """Return the directory of a view of the archive in `archive`."""
     return archive / VIEWS_DIRECTORY / name
 
 
 def kept_record(settings: ViewSettings) -> dict[str, object]:
-    """The settings as they are kept."""
+    """Return the settings as they are stored."""
     start = settings.start
     return {
         "layout": _LAYOUT,
@@ -44,7 +44,7 @@ def kept_record(settings: ViewSettings) -> dict[str, object]:
         "foreign_keys": settings.foreign_keys,
         "plain_tables": sorted(settings.plain_tables),
         "start": None if start is None else [start.position.file, start.position.offset, start.next_gno],
-        # Left out where it is what older versions made.
+        # Left out where it is the default of older versions.
         **({} if settings.dependencies == _DEPENDENCIES else {"dependencies": settings.dependencies}),
         **({} if settings.flavour == _FLAVOUR else _of_mariadb(settings)),
     }
@@ -56,7 +56,7 @@ def _of_mariadb(settings: ViewSettings) -> dict[str, object]:
 
 
 def kept_uuid(directory: Path) -> UUID | None:
-    """Whose GTIDs the view in `directory` has, where there is one. Blocking. A source that is followed later changes them not."""
+    """Return the uuid of the GTIDs of an existing view in `directory`. Blocking. A source that is followed later does not change it."""
     try:
         return UUID(kept_json(read_file(directory / VIEW_NAME))["uuid"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -64,10 +64,10 @@ def kept_uuid(directory: Path) -> UUID | None:
 
 
 def check_kept(directory: Path, settings: ViewSettings, layer: FileLayer) -> None:
-    """Compares the settings with those that the view in `directory` was made with; keeps them where there is none yet, and another
-    `start` where nothing is made: the one before may have been refused. Blocking.
+    """Compare the settings with those that the view in `directory` was built with; store them where there are none yet, and another
+    `start` where nothing is built: the one before may have been refused. Blocking.
 
-    Raises: ArchiveConflict where they differ, or what is kept cannot be read; OSError.
+    Raises: ArchiveConflict where they differ, or the stored ones cannot be read; OSError.
     """
     if not check_unchanged(directory, settings):
         layer.make_directory(directory)
@@ -75,7 +75,7 @@ def check_kept(directory: Path, settings: ViewSettings, layer: FileLayer) -> Non
 
 
 def check_unchanged(directory: Path, settings: ViewSettings) -> bool:
-    """The same, and nothing is kept. False: it is to be kept; less of what only ends stops, or nothing was kept before. Blocking.
+    """Compare only. Return False if they must be stored: they only remove stops, or none were stored before. Blocking.
 
     Raises: ArchiveConflict; OSError.
     """
@@ -102,18 +102,18 @@ def check_unchanged(directory: Path, settings: ViewSettings) -> bool:
 
 
 def damage_advice(name: str) -> str:
-    """What to do about damaged files of the view itself: nobody has them but the relay, which makes them again."""
+    """Return the advice for damaged files of the view itself: only the relay has them, and it rebuilds them."""
     return (
         f'Stop the relay, run "binlog-relay view rebuild {name}" and start it: the view is made again from the archive.'
     )
 
 
 def _only_stops_less(kept: dict[str, object], wanted: dict[str, object]) -> bool:
-    """Whether the settings differ in answers alone, and say more: the view stops at less, and what was made of it stays right."""
+    """Return whether the settings only add answers: the view stops at less, and what was built stays right."""
     before = {"foreign_keys": "server", "plain_tables": [], **kept}
     kinds = before.get("known_kinds")
     if isinstance(kinds, dict) and isinstance(wanted.get("known_kinds"), dict):
-        # What was asked for at a stop; what was said before stays.
+        # This adds answers to stops; earlier answers stay.
         before["known_kinds"] = {**wanted["known_kinds"], **kinds}  # type: ignore[dict-item]
     tables = before["plain_tables"]
     if kept == wanted or before | {key: wanted[key] for key in _ANSWERS} != wanted or not isinstance(tables, list):
@@ -127,7 +127,7 @@ def _only_stops_less(kept: dict[str, object], wanted: dict[str, object]) -> bool
 
 
 def _is_other_start(kept: object, wanted: dict[str, object]) -> bool:
-    """Whether nothing else is different."""
+    """Return whether nothing else is different."""
     return isinstance(kept, dict) and {**kept, "start": wanted["start"]} == wanted
 
 

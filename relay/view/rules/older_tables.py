@@ -1,4 +1,4 @@
-"""Tables from before the archive that a group is about: the rules ask for what the relay recorded of them, and go on."""
+"""Tables from before the archive that a group needs: the rules look up what the relay recorded of them, and continue."""
 
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -19,8 +19,8 @@ class TablesBefore(Protocol):
     """Tables that existed before the archive."""
 
     def around(self, name: TableName, file: str, offset: int) -> list[Table] | None:
-        """The table as it is for a statement at this place, and all that refer to it; none of them has triggers. None: that is not
-        known for certain.
+        """Return the table as it is for a statement at this place, and all that refer to it; none of them has triggers. None: that is
+        not known for certain.
 
         Raises: OSError.
         """
@@ -62,5 +62,5 @@ def plan_with_recorded(
 
 
 def _names_temporary(group: SourceGroup) -> bool:
-    """Whether the table may be a temporary one, of which no statement of the archive tells."""
+    """Return whether the table may be a temporary one, whose creation is not in the archive."""
     return any(event.type in _QUERIES and event.flags & OF_ONE_CONNECTION for event in group.events)

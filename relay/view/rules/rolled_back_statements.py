@@ -1,8 +1,8 @@
-"""What a source kept of what it rolled back: changes of tables without transactions, and temporary tables.
+"""The effects that a source kept of rolled back statements: changes of tables without transactions, and temporary tables.
 
-A source writes a rolled back transaction, or ROLLBACK TO a savepoint, only where something of it stayed. On a replica whose tables
-are all of an engine with transactions that would be lost, and the GTID of a group that ends with ROLLBACK is never executed.
-So what was undone is left out here, and what stayed is kept, where it is certain which is which.
+A source writes a rolled back transaction, or ROLLBACK TO a savepoint, only where some effect of it stayed. On a replica whose tables
+all have an engine with transactions that would be lost, and the GTID of a group that ends with ROLLBACK is never executed. So what was
+undone is left out here, and what stayed is kept, where it is certain which is which.
 """
 
 from collections.abc import Iterable
@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements.named_tables import StatementTables, read_tables, statement_tables
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import StatementTables, read_tables, statement_tables
 from relay.view.rules.sub_transactions import MOST_RANGES, PartRanges
 from relay.view.rules.tables.definitions_learned import learn
 from relay.view.rules.tables.table_engines import TableEngines
@@ -21,12 +21,12 @@ from relay.view.stops import transaction_stops
 from relay.view.stops.stop_reason import TableUnknown, named
 
 _CHANGES = (PartKind.STATEMENT, PartKind.ROWS)
-# From here on rows of tables without transactions stand in groups of their own (tried: 5.6.24; source of 5.5).
+# From here on rows of tables without transactions are in groups of their own (tried: 5.6.24; source of 5.5).
 _ROWS_APART_SINCE = (5, 5, 0)
 
 
 class RolledBackEffects:
-    """Tells of the parts of a group, one after the other, which of them the source's tables have kept."""
+    """Says of the parts of a group, one after the other, which of them the source's tables have kept."""
 
     def __init__(self, undone: "UndoneParts", engines: TableEngines, server_version: str) -> None:
         self._undone = undone
@@ -35,7 +35,7 @@ class RolledBackEffects:
         self._changed: set[TableName] = set()
 
     def stays(self, part: GroupPart) -> bool:
-        """Whether a part was kept; savepoints stay where nothing was undone. What it defines is learned on the way.
+        """Return whether a part was kept; savepoints stay where nothing was undone. Its definitions are learned.
 
         Raises: Untranslatable.
         """
@@ -60,14 +60,14 @@ class RolledBackEffects:
 
 
 def learn_all(engines: TableEngines, parts: Iterable[GroupPart]) -> None:
-    """What the statements define is known from now on."""
+    """Learn what the statements define."""
     for part in parts:
         if part.query is not None and part.kind is PartKind.STATEMENT:
             learn(engines, part.query)
 
 
 class UndoneParts:
-    """Which changes of a group were rolled back, by the savepoints that went by; all of them where `all` is set."""
+    """The changes of a group that were rolled back, by the savepoints that went by; all of them where `all` is set."""
 
     def __init__(self) -> None:
         self.all = False
@@ -77,11 +77,11 @@ class UndoneParts:
 
     @property
     def any(self) -> bool:
-        """Whether something was rolled back."""
+        """True if something was rolled back."""
         return self.all or bool(self._ranges)
 
     def see(self, part: GroupPart) -> None:
-        """The next part goes by. Raises: Untranslatable."""
+        """Take the next part. Raises: Untranslatable."""
         if part.kind in _CHANGES:
             self._changes += 1
         elif part.kind is PartKind.SAVEPOINT:
@@ -107,7 +107,7 @@ class UndoneParts:
 
 
 def _rows_stay(part: GroupPart, engines: TableEngines, server_version: str) -> bool:
-    """Whether rows that were undone stayed. Raises: Untranslatable."""
+    """Return whether rows that were undone stayed. Raises: Untranslatable."""
     stay: set[bool] = set()
     for name in part.tables:
         facts = engines.facts(name)
@@ -135,7 +135,7 @@ def _read(part: GroupPart) -> StatementTables:
 
 
 def _statement_stays(part: GroupPart, tables: StatementTables, engines: TableEngines, changed: set[TableName]) -> bool:
-    """Whether what a statement did stayed, though it was rolled back. Raises: Untranslatable where that is not certain."""
+    """Return whether a statement's effects stayed, though it was rolled back. Raises: Untranslatable where that is not certain."""
     query = part.query
     assert query is not None
     if tables.calls:
@@ -160,7 +160,7 @@ def _statement_stays(part: GroupPart, tables: StatementTables, engines: TableEng
 
 
 def _check_reads(part: GroupPart, tables: StatementTables, engines: TableEngines, changed: set[TableName]) -> None:
-    """Raises: Untranslatable where what stayed may have been computed from what was undone."""
+    """Check that what stayed was not computed from what was undone. Raises: Untranslatable."""
     query = part.query
     assert query is not None
     undone = {name[1].lower() for name in changed}

@@ -1,8 +1,8 @@
-"""Statements whose outcome hangs on the order in which a table gives its rows: another engine gives them in another.
+"""Statements whose result depends on the order in which a table returns its rows, which differs between engines.
 
-MyISAM gives rows in the order in which they lie in its file, InnoDB in that of the primary key. A source warns of most of these
-statements as unsafe (1592), and on a replica with the same engines they do the same all the same. What MATCH finds is another matter
-of the engine, and so stands here too.
+MyISAM returns rows in the order in which they lie in its file, InnoDB in that of the primary key. A source warns of most of these
+statements as unsafe (1592), and on a replica with the same engines they have the same result all the same. What MATCH finds depends on
+the engine, too, so it is checked here.
 """
 
 import functools
@@ -11,13 +11,8 @@ from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import UnsupportedSyntax, sql_tokens
-from protocol.sql.tables.ddl_statement import AlterTable, needs
-from protocol.sql.tables.source_table import TableName
-from relay.source_tables.programs import KnownProgram
-from relay.view.rules.group_parts import GroupPart, PartKind
-from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import perhaps_written_tables, read_tables, tables_by_alias, written_tables
-from relay.view.rules.statement.order_dependence import (
+from protocol.sql.statements.named_tables import perhaps_written_tables, read_tables, tables_by_alias, written_tables
+from protocol.sql.statements.order_dependence import (
     may_depend_on_order,
     order_counts,
     program_hangs_on_order,
@@ -25,6 +20,11 @@ from relay.view.rules.statement.order_dependence import (
     values_of_update,
     verb_of,
 )
+from protocol.sql.tables.ddl_statement import AlterTable, needs
+from protocol.sql.tables.source_table import TableName
+from relay.source_tables.programs import KnownProgram
+from relay.view.rules.group_parts import GroupPart, PartKind
+from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
 
@@ -32,8 +32,9 @@ _NUMBERS: Final = re.compile(rb"(?<![A-Za-z_$])(?:AUTO_INCREMENT|SERIAL)(?![\w$]
 
 
 def check_row_order(part: GroupPart, engines: TableEngines) -> None:
-    """Raises: Untranslatable for a statement that reads or writes a table whose engine becomes another, where the order counts, or
-    where either cannot be told."""
+    """Check for a statement that uses a table whose engine changes, where the order counts, or where either is not certain.
+    Raises: Untranslatable.
+    """
     query = part.query
     if query is None or part.kind is not PartKind.STATEMENT or not engines.any_without_transactions:
         return
@@ -56,8 +57,8 @@ def check_row_order(part: GroupPart, engines: TableEngines) -> None:
 
 
 def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
-    """Before it is learned what the part defines: raises Untranslatable for ALTER TABLE that numbers the rows that are there, or keeps
-    one of several, in a table whose engine became another."""
+    """Check, before the part's definition is learned, for ALTER TABLE that numbers existing rows, or keeps one of several, in a table
+    whose engine changed. Raises: Untranslatable."""
     query = part.query
     if query is None or part.kind is not PartKind.STATEMENT or not engines.any_without_transactions:
         return
@@ -79,7 +80,7 @@ def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
 
 
 def _check_triggers(query: LoggedQuery, engines: TableEngines) -> None:
-    """Raises: Untranslatable where triggers that the statement fires hang on the order of rows."""
+    """Check for triggers fired by the statement that depend on the order of rows. Raises: Untranslatable."""
     if not engines.has_triggers:
         return
     try:
@@ -101,7 +102,7 @@ def _check_triggers(query: LoggedQuery, engines: TableEngines) -> None:
 
 @functools.lru_cache(maxsize=256)
 def _of_trigger(text: str, server_version: str) -> tuple[frozenset[str] | None, bool]:
-    """The words of a trigger's statement, in lower case, None: it cannot be read; whether what it does hangs on the order of rows."""
+    """Return the words of a trigger's statement in lower case, None: it cannot be read; and whether it depends on the order of rows."""
     try:
         tokens = sql_tokens(text, 0, server_version)
     except UnsupportedSyntax:
@@ -110,13 +111,13 @@ def _of_trigger(text: str, server_version: str) -> tuple[frozenset[str] | None, 
 
 
 def _tables(query: LoggedQuery) -> tuple[TableName, ...]:
-    """That it reads, or changes in an order that counts: in what order rows are put into a table does not."""
+    """Return the tables that it reads, or changes in an order that counts: the order in which rows are inserted does not."""
     puts = verb_of(query) in ("INSERT", "REPLACE", "CREATE", "LOAD")
     return (*(() if puts else perhaps_written_tables(query)), *read_tables(query))
 
 
 def _tables_of_values(query: LoggedQuery) -> tuple[TableName, ...]:
-    """Of an UPDATE of several tables those whose columns are given to others: which of several rows that match, hangs on the order."""
+    """Return the tables of an UPDATE of several whose columns are assigned to others: the row that is used depends on the order."""
     if verb_of(query) != "UPDATE":
         return ()
     tables = tables_by_alias(query)
@@ -137,7 +138,7 @@ def _tables_of_values(query: LoggedQuery) -> tuple[TableName, ...]:
 
 
 def _changing(tables: tuple[TableName, ...], query: LoggedQuery, engines: TableEngines) -> list[TableName]:
-    """Those whose engine becomes another, behind views too."""
+    """Return the tables whose engine changes; a view stands for the tables that it reads."""
     return [
         name for name in engines.behind_views(dict.fromkeys(tables)) if _changes_engine(name, engines, query.thread_id)
     ]

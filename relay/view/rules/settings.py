@@ -1,4 +1,4 @@
-"""What a view is to be: the settings that its bytes depend on."""
+"""The settings of a view, on which its bytes depend."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ DependencyPolicy = Literal["serial", "writeset"]
 JsonPolicy = Literal["longtext", "binary"]
 TableKind = Literal["table", "sequence"]
 TARGETS: Final = ("mysql-5.5", "mysql-5.6", "mysql-5.7", "mysql-8.0", "mysql-8.4", "mysql-9.7")
-"""Whose replicas a view may be for, oldest first."""
+"""The versions of replicas that a view may be for, oldest first."""
 MARIADB: Final = "mariadb"
 """The flavour of a source whose binlogs are translated as a whole."""
 FIRST_FOR_MARIADB: Final = (8, 0)
@@ -23,12 +23,12 @@ FIRST_FOR_MARIADB: Final = (8, 0)
 _NAMESPACE: Final = UUID("6f0f3cb2-6d0c-5a43-9c63-0f4e3d1f5a16")
 
 FIRST_GNO: Final = 1
-"""Of the first GTID that a view assigns."""
+"""The number of the first GTID that a view assigns."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewStart:
-    """Where a view begins that does not begin with the archive: its first transaction there gets the number `next_gno`."""
+    """The place where a view begins that does not begin with the archive: its first transaction there gets the number `next_gno`."""
 
     position: Position
     next_gno: int = FIRST_GNO
@@ -36,18 +36,17 @@ class ViewStart:
 
 @dataclass(frozen=True, slots=True)
 class ViewSettings:
-    """A function of these and the archive are the view's bytes.
+    """The settings that, with the archive, determine the view's bytes.
 
-    gtids: assign: GTIDs for transactions that have none, of `uuid`; anonymous: Anonymous_gtid events; keep: as the source.
-    target: one of TARGETS. engines: innodb: tables without transactions become InnoDB. account_statements: skip: a
-    transaction without statements stands for CREATE USER, GRANT and so on. explicit_timestamps: what the source's
-    explicit_defaults_for_timestamp is, where its binlogs do not say it (before 8.0). collations: a collation's number in the
-    source for one that the target has. foreign_keys: who carries them out on replicas from 9.6 on. plain_tables: from before the
-    archive, without foreign keys to them that delete or change rows, and without DELETE triggers. start: None: with the archive.
-    dependencies: which transactions wait for which, as GTID events say it: serial: as the source said, else each for the one before it;
-    writeset: by the rows that they change, too. flavour: of the source, "mysql" or "mariadb".
-    json_columns: of a MariaDB source: what columns of type JSON become. known_kinds: of it, which tables from before the archive are
-    sequences.
+    `gtids`: assign: GTIDs of `uuid` for transactions that have none; anonymous: Anonymous_gtid events; keep: as the source. `target` is
+    one of TARGETS. `engines`: with innodb, tables without transactions become InnoDB. `account_statements`: with skip, a transaction
+    without statements replaces CREATE USER, GRANT and so on. `explicit_timestamps` is the source's explicit_defaults_for_timestamp
+    where its binlogs do not say it (before 8.0). `collations` maps a collation's number in the source to one that the target has.
+    `foreign_keys` says who executes them on replicas from 9.6 on. `plain_tables` are from before the archive, have no DELETE triggers,
+    and no foreign key to them deletes or changes rows. `start` None: the view begins with the archive. `dependencies` are the waits in
+    GTID events: serial: as in the source, else each transaction waits for the one before it; writeset: also by the rows that they
+    change. `flavour` is the source's, "mysql" or "mariadb". For a MariaDB source, `json_columns` says what columns of type JSON become,
+    and `known_kinds` which tables from before the archive are sequences.
     """
 
     name: str
@@ -69,21 +68,21 @@ class ViewSettings:
 
     @property
     def counts(self) -> bool:
-        """Whether the numbers of the GTIDs that it assigns are counted by the view: 1, 2, 3 … Those of a MariaDB source have theirs."""
+        """True if the view counts the numbers of the GTIDs that it assigns: 1, 2, 3 … A MariaDB source has its own numbers."""
         return self.gtids == "assign" and self.flavour != MARIADB
 
     @property
     def mysql_version(self) -> str:
-        """The version that a MariaDB source has in the view: that of its replicas, which is none that anybody released."""
+        """The version that a MariaDB source has in the view: that of its replicas, which was never released."""
         return f"{self.target.removeprefix('mysql-')}.0-view"
 
     @property
     def target_version(self) -> tuple[int, int]:
-        """As (9, 7)."""
+        """The version of the target, as (9, 7)."""
         major, minor = self.target.partition("-")[2].split(".")
         return int(major), int(minor)
 
 
 def derived_uuid(flavour: str, server_id: int, server_uuid: str | None) -> UUID:
-    """The uuid of a source's assigned GTIDs, where none is configured: the same for each relay behind that source."""
+    """Return the uuid of a source's assigned GTIDs, where none is configured: the same for each relay behind that source."""
     return uuid5(_NAMESPACE, f"{flavour} {server_id} {server_uuid or ''}")

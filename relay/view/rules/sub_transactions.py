@@ -1,5 +1,5 @@
-"""Parts of a group that belong together, in little memory however many they are: what is left out of it, what may stand in one
-transaction of the view, and the events of that."""
+"""Parts of a group that belong together, in little memory for any number: those that are left out, those that may be in one transaction
+of the view, and the events of that."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -12,16 +12,16 @@ from relay.view.stops import transaction_stops
 
 MOST_RANGES: Final = 100_000
 MOST_TRANSACTIONS: Final = 100_000
-"""That one group becomes: what is held of them is some 50 MB."""
+"""The most transactions that one group becomes: they take some 50 MB of memory."""
 MOST_BYTES: Final = 96 << 20
-"""Of what is held of a group in the making."""
+"""The most bytes in memory for a group in translation."""
 _OF_A_COPY, _OF_AN_EVENT = 150, 250
-"""Bytes in memory, of the second without its body."""
+"""The bytes in memory of a copy, and of an event without its body."""
 _CHANGES: Final = (PartKind.STATEMENT, PartKind.ROWS)
 
 
 class PartRanges:
-    """Places [start, stop) of a group, each added behind those before it, or over them."""
+    """Places [start, stop) of a group, each added after those before it, or over them."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -35,7 +35,7 @@ class PartRanges:
         return at >= 0 and place < self._stops[at]
 
     def add(self, start: int, stop: int) -> None:
-        """[start, stop), with what lies in it or ends where it begins. Raises: Untranslatable where there are too many."""
+        """Add [start, stop), merged with those in it or that end where it begins. Raises: Untranslatable where there are too many."""
         while self._starts and self._starts[-1] >= start:
             self._starts.pop()
             self._stops.pop()
@@ -52,15 +52,15 @@ class PartRanges:
 
 @dataclass(slots=True)
 class _Stretch:
-    """Up to a statement that commits. splits: some of it stands alone for what its tables are; there are no savepoints then."""
+    """The parts up to a statement that commits. `splits`: some are alone because of their tables; savepoints are removed then."""
 
     splits: bool = False
 
 
 @dataclass(slots=True)
 class SubTransaction:
-    """Parts side by side, in [start, stop) of the file. last: event, last_change: of what changes something. is_statement: its last
-    part is one. commits: it is one that commits by itself."""
+    """Adjacent parts, in [start, stop) of the file. `last` is the last event, `last_change` that of the last change. `is_statement`:
+    its last part is one. `commits`: that commits by itself."""
 
     start: int
     stop: int
@@ -74,7 +74,7 @@ class SubTransaction:
 
     @property
     def size(self) -> int:
-        """How many of its parts are kept."""
+        """The number of its parts that are kept."""
         return self.changes if self.stretch.splits else self.parts
 
     @property
@@ -83,13 +83,13 @@ class SubTransaction:
         return self.last_change if self.stretch.splits else self.last
 
     def takes(self, part: GroupPart) -> bool:
-        """Whether a part of [start, stop) is kept. Savepoints of what is split are not: what was undone is no longer there, and
-        behind a table without transactions they are refused (1837)."""
+        """Return whether a part of [start, stop) is kept. Savepoints of a split stretch are not: what was undone is already removed,
+        and after a table without transactions they are refused (1837)."""
         return part.kind in _CHANGES or not self.stretch.splits
 
 
 class PartRuns:
-    """Runs in the making. parts: of all of them."""
+    """Runs of parts as they are collected. `parts` counts those of all runs."""
 
     def __init__(self) -> None:
         self.all: list[SubTransaction] = []
@@ -98,7 +98,7 @@ class PartRuns:
         self._open = False
 
     def add(self, part: GroupPart) -> None:
-        """A part that may stand with those before it. Raises: Untranslatable."""
+        """Add a part that may be with those before it. Raises: Untranslatable."""
         if not self._open:
             self._begin(part)
             self._open = True
@@ -112,7 +112,7 @@ class PartRuns:
             run.is_statement = part.query is not None
 
     def add_alone(self, part: GroupPart, *, commits: bool = False) -> None:
-        """A part that stands alone: it commits by itself, or must be parted from the others. Raises: Untranslatable."""
+        """Add a part that is alone: it commits by itself, or must be separated from the others. Raises: Untranslatable."""
         self._open = False
         self.add(part)
         self._open = False
@@ -131,19 +131,19 @@ class PartRuns:
 
 
 class Pieces:
-    """What a transaction of the view consists of; neighbours that are copied are one copy. held: bytes that others have."""
+    """The content of a transaction of the view; adjacent copies are merged. `held` counts the bytes in memory, those of others too."""
 
     def __init__(self, held: int = 0) -> None:
         self.all: list[Copy | New] = []
         self.held = held
 
     def extend(self, pieces: Iterable[Copy | New]) -> None:
-        """The following pieces. Raises: Untranslatable."""
+        """Add the following pieces. Raises: Untranslatable."""
         for piece in pieces:
             self.add(piece)
 
     def add(self, piece: Copy | New) -> None:
-        """The next piece. Raises: Untranslatable."""
+        """Add the next piece. Raises: Untranslatable."""
         if isinstance(piece, New):
             self.held += _OF_AN_EVENT + len(piece.body)
         else:

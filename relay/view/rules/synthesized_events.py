@@ -1,4 +1,4 @@
-"""Transactions that a view makes of its own: BEGIN and COMMIT around something of the source, or around nothing."""
+"""Transactions that a view creates: BEGIN and COMMIT around a part of the source, or around nothing."""
 
 from collections.abc import Sequence
 from typing import Final, Literal
@@ -11,17 +11,17 @@ from relay.view.rules.statement.logged_query import LoggedQuery
 
 # LOG_EVENT_SUPPRESS_USE_F: servers write BEGIN and COMMIT with it.
 _SUPPRESS_USE: Final = 0x0008
-# Marks of transactions' edges, as the archive puts them: three bits from 10 on, and four above. The writer puts its own.
+# The marks of transactions' edges, as the archive sets them: three bits from 10 on, and four above. The writer sets its own.
 _KEPT_FLAGS: Final = 0x03FF
 
 
 def begin(event: GroupEvent, query: LoggedQuery | None) -> New:
-    """BEGIN in front of what `query` belongs to, at the time of `event`. None: of nobody, in no database."""
+    """Return BEGIN for the part of `query`, at the time of `event`. None: for no statement, in no database."""
     return _control(event, query, b"BEGIN")
 
 
 def commit(event: GroupEvent, query: LoggedQuery | None) -> New:
-    """COMMIT behind it."""
+    """Return the COMMIT after it."""
     return _control(event, query, b"COMMIT")
 
 
@@ -31,17 +31,17 @@ def _control(event: GroupEvent, query: LoggedQuery | None, text: bytes) -> New:
 
 
 def changed(event: GroupEvent, body: bytes) -> New:
-    """The source's event with another body."""
+    """Return the source's event with another body."""
     return New(event.type, event.flags & _KEPT_FLAGS, event.timestamp, event.server_id, body)
 
 
 def empty_group(event: GroupEvent, query: LoggedQuery | None, head: GroupPart | None) -> OutGroup:
-    """A transaction that does nothing, in place of one with `query`. `head`: the source's GTID event."""
+    """Return an empty transaction that replaces one with `query`. `head` is the source's GTID event."""
     return out_group([begin(event, query), commit(event, query)], head)
 
 
 def out_group(pieces: Sequence[Copy | New], head: GroupPart | None) -> OutGroup:
-    """One transaction, with the source's GTID event in front if there is one. Neighbours that are copied are one copy."""
+    """Return one transaction, after the source's GTID event if there is one. Adjacent copies are merged."""
     made: list[Copy | New] = [] if head is None else [Copy(head.start, head.stop)]
     for piece in pieces:
         last = made[-1] if made else None
@@ -54,5 +54,5 @@ def out_group(pieces: Sequence[Copy | New], head: GroupPart | None) -> OutGroup:
 
 
 def copied(part: GroupPart) -> Copy:
-    """The part as the source wrote it."""
+    """Return the part as the source wrote it."""
     return Copy(part.start, part.stop)

@@ -1,7 +1,7 @@
-"""What statements set off in triggers and stored functions, and the order in which the triggers of several tables fire.
+"""The effects of statements in triggers and stored functions, and the order in which the triggers of several tables fire.
 
-A server that gets a statement runs these bodies itself, so a REPLACE or DELETE in one is looked at as if it stood in the binlog. Bodies
-are known where the archive has their definitions.
+A server that gets a statement runs these bodies itself, so a REPLACE or DELETE in one is checked as if it was in the binlog. Bodies are
+known where the archive contains their definitions.
 """
 
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements.named_tables import called_routines, load_replaces
+from protocol.sql.statements.order_dependence import verb_of
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.programs import BodyChange
-from relay.view.rules.foreign_key_rules import check_removal, check_removals, load_replaces, may_differ
+from relay.view.rules.foreign_key_rules import check_removal, check_removals, may_differ
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import called_routines
-from relay.view.rules.statement.order_dependence import verb_of
 from relay.view.rules.statement.routine_body import change_of
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
@@ -30,7 +30,9 @@ _NO_CALLS: Final = ("ALTER", "DROP", "RENAME", "TRUNCATE", "GRANT", "REVOKE")
 
 
 class TriggerRisk(NamedTuple):
-    """tables: whose triggers may do otherwise on the target. calls: a known function may. several: some table has UPDATE triggers."""
+    """The `tables` whose triggers may have other effects on the target; `calls`: a known function may; `several`: some table has UPDATE
+    triggers.
+    """
 
     tables: tuple[TableName, ...]
     calls: bool
@@ -41,7 +43,7 @@ class TriggerRisk(NamedTuple):
 
 
 def fired_risk(engines: TableEngines, settings: ViewSettings) -> TriggerRisk:
-    """By what is known. More than what `check_changes` stops at, whatever the source's version is and the session's settings are."""
+    """Return the risk by what is known. It covers more than the stops of `check_changes`, for any source version and session."""
     bodies = engines.bodies
     if not bodies or not may_differ(settings):
         return TriggerRisk((), False, False)
@@ -64,7 +66,7 @@ def _may_differ(change: BodyChange, engines: TableEngines, settings: ViewSetting
 
 
 def check_changes(parts: Iterable[GroupPart], engines: TableEngines, settings: ViewSettings) -> None:
-    """Raises: Untranslatable for a statement that leaves other rows behind on the target, by itself or by what it sets off, or may."""
+    """Check for a statement that may leave other rows on the target, by itself or by what it fires. Raises: Untranslatable."""
     for part in parts:
         check_removals((part,), engines, settings)
         if part.kind is PartKind.STATEMENT and part.query is not None and engines.bodies:
@@ -97,7 +99,7 @@ def _check_fired(query: LoggedQuery, engines: TableEngines, settings: ViewSettin
 
 
 def _changes(query: LoggedQuery, verb: str, engines: TableEngines) -> list[BodyChange]:
-    """What the statement changes itself, temporary tables apart. Raises: UnsupportedSyntax."""
+    """Return what the statement changes itself, except temporary tables. Raises: UnsupportedSyntax."""
     if verb == "LOAD":
         verb = "REPLACE" if load_replaces(query) else "INSERT"
     if verb not in ("INSERT", "REPLACE", "UPDATE", "DELETE"):
@@ -113,7 +115,7 @@ def _is_temporary(name: TableName, query: LoggedQuery, engines: TableEngines) ->
 
 
 def _known_calls(query: LoggedQuery, engines: TableEngines) -> list[TableName]:
-    """The known functions that it may call. Raises: UnsupportedSyntax."""
+    """Return the known functions that it may call. Raises: UnsupportedSyntax."""
     text = query.raw.lower()
     if not any(not name.isascii() or name.encode() in text for name in engines.bodies.functions):
         return []
@@ -125,7 +127,7 @@ def _makes_table(query: LoggedQuery) -> bool:
 
 
 def _check_update(query: LoggedQuery, change: BodyChange, engines: TableEngines) -> None:
-    """In a join the server chooses which table's rows it changes as it goes, and which behind the others."""
+    """Check an UPDATE of a join: the server chooses which table's rows it changes at once, and which later. Raises: Untranslatable."""
     triggered = [table for table in change.tables if engines.bodies.has_update_trigger(table)]
     if change.several and len(change.tables) > 1 and triggered:
         raise statement_stops.multi_table_update(query, list(change.tables), triggered)

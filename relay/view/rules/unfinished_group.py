@@ -1,8 +1,8 @@
-"""What a source that crashed inside a transaction kept of it, though its binlog has no end of it.
+"""The effects that a source that crashed inside a transaction kept of it, though its binlog does not contain the end.
 
-Tried on 5.6.24: a replica that gets such a group and then the next file's format description rolls it back, and keeps what it did
-in tables without transactions, as the source does. Where another transaction follows in the same file, its BEGIN commits all of it.
-A 9.7 waits for the end for ever.
+This was tried on 5.6.24: a replica that gets such a group and then the next file's format description rolls it back, and keeps its
+changes in tables without transactions, as the source does. Where another transaction follows in the same file, its BEGIN commits all of
+it. A 9.7 waits for the end for ever.
 """
 
 import json
@@ -11,11 +11,11 @@ from typing import Final
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import TABLE_MAP_EVENT
 from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.statements.named_tables import statement_tables
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group import SourceGroup
 from relay.view.rules.group_parts import GroupPart, GroupParts, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import statement_tables
 from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import transaction_stops
 from relay.view.stops.stop_reason import named, shown
@@ -24,31 +24,31 @@ _STATE: Final = b'{"open_end":'
 
 
 class OpenEnd:
-    """Whether a file ended inside a transaction that changed tables, all of them with transactions.
+    """The open end of a file: it ended inside a transaction that changed tables, all of them with transactions.
 
-    A source that starts anew has rolled it back. One that goes on could not write the rest (a full disk, a limit of a file's size), and
-    a replica that gets the next file commits what it has with the next BEGIN (tried: 5.6.24).
+    A source that was restarted has rolled it back. One that continues could not write the rest (a full disk, a limit of a file's size),
+    and a replica that gets the next file commits what it has with the next BEGIN (tried: 5.6.24).
     """
 
     def __init__(self) -> None:
         self._statement: str | None = None
-        """One of it, for people."""
+        """One statement of it, for people."""
 
     def note(self, changed: GroupPart | None) -> None:
-        """The file ended inside a transaction with this change; None: it changed nothing."""
+        """Note that the file ended inside a transaction with this change; None: it changed nothing."""
         self._statement = None if changed is None else shown(changed.query)
 
     def source_went_on(self) -> None:
-        """The next file begins, and no server was started in between. Raises: Untranslatable, and nothing is forgotten."""
+        """Check that the next file may begin without a server start in between. Raises: Untranslatable, and nothing is forgotten."""
         if self._statement is not None:
             raise transaction_stops.open_end(self._statement)
 
     def in_front_of(self, state: bytes) -> bytes:
-        """`state` with what is known here in front of it, if there is something."""
+        """Return `state` after this object's own, if there is something."""
         return state if self._statement is None else _STATE + json.dumps(self._statement).encode() + b"}\n" + state
 
     def taken_from(self, state: bytes) -> bytes:
-        """Knows what stands in front of a state and nothing else; the rest of it."""
+        """Set the knowledge to the first part of a state and nothing else; return the rest."""
         self._statement = None
         if not state.startswith(_STATE):
             return state
@@ -58,8 +58,8 @@ class OpenEnd:
 
 
 def check_unfinished(group: SourceGroup, engines: TableEngines, *, is_followed: bool) -> GroupPart | None:
-    """Raises: Untranslatable where a replica of the source may keep something of a group without an end. is_followed: another group
-    follows in its file. Gives a change of it; None: it has none."""
+    """Check a group without an end; return a change in it; None: it has none. `is_followed`: another group follows in its file.
+    Raises: Untranslatable where a replica of the source may keep some effect of it."""
     try:
         return _check(group, engines, is_followed)
     except ProtocolError as error:
@@ -89,7 +89,7 @@ def _of_rows(part: GroupPart, engines: TableEngines) -> str:
 
 
 def _of_statement(query: LoggedQuery, engines: TableEngines) -> str:
-    """Why something of it may be kept; empty: nothing is."""
+    """Return why some effect of it may be kept; empty: nothing is."""
     if query.kind.may_commit:
         return "a definition commits what stands before it"
     try:
@@ -112,7 +112,7 @@ def _of_table(name: TableName, engines: TableEngines, thread_id: int | None) -> 
     facts = engines.facts(name, thread_id)
     keeps = facts.keeps_rollbacks if facts is not None else None
     if facts is not None and facts.temporary:
-        return ""  # It is gone with the crash.
+        return ""  # The crash dropped it.
     if keeps is None:
         return f"nobody knows the engine of {named(name)}"
     return f"{named(name)} has no transactions" if keeps else ""

@@ -1,1 +1,1 @@
-"""The views of a running relay: each follows the archive, one file of it after the other, and says what stops it."""
+"""The views of a running relay: each follows the archive, one file of it after the other, and reports why it stops."""

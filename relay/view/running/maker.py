@@ -1,4 +1,4 @@
-"""Follows the archive with one view: what is published there becomes the view's, until something cannot be translated."""
+"""Follows the archive with one view: what is published there is translated into the view, until something cannot be translated."""
 
 import asyncio
 import random
@@ -53,20 +53,20 @@ from relay.view.view_disk import ViewDiskFailed, own_file
 log = structlog.get_logger()
 
 _AT_ONCE_BYTES: Final = 2 << 10
-"""So much is made on the event loop, where nothing in it is packed and the file has begun: a thread's turn takes longer. Where rules
-look at each statement it is a millisecond, and five where all are definitions."""
+"""The most bytes that are translated on the event loop, where none is packed and the file has begun: a thread's turn takes longer.
+Where rules look at each statement it takes a millisecond, and five where all are definitions."""
 _MOST_QUEUED_BYTES: Final = 8 << 20
 _KEEP_WAITS_S: Final = 10.0
 _ADOPT_S: Final = 1.0
 _RECORDED_WITHIN_S: Final = 5.0
-"""So long it is waited for a table that the source may just be telling of, before it is said that the view stands still."""
+"""The wait, in seconds, for a table that the source may just be reporting, before the stop is reported."""
 
 
 class ViewMaker:
-    """All on the event loop, but for the translation of what is much. `begin`, then `close`.
+    """Builds one view on the event loop, except for the translation of large parts. Call `begin`, then `close`.
 
-    rules: makes the rules, which know nothing yet, and may ask for tables from before the archive. What nobody foresaw is a stop,
-    too, and tried again.
+    `rules` returns new rules, without a state, which may ask for tables from before the archive. An unforeseen exception is a stop,
+    too, and retried.
     """
 
     def __init__(
@@ -93,24 +93,24 @@ class ViewMaker:
         self._task: asyncio.Task[None] | None = None
         self._maker: FileMaker | None = None
         self._waits_kept = 0
-        """How many transactions were counted in what is kept, and when that was."""
+        """The number of transactions in the stored counts; the next attribute is when they were stored."""
         self._waits_kept_at = 0.0
         self._left_out_kept: LeftOut | None = None
         self._recorded = (0, 0)
-        """What was recorded of the source's tables when it was looked at, and when it is looked at again."""
+        """The state of the source's recorded tables at the last look; the next attribute is when they are looked at again."""
         self._adopts_at = 0.0
         self._tables: tuple[int, PlannedTables] | None = None
-        """The source's, with the number of the generation of the view that is made; None: not read, or not wanted."""
+        """The source's tables, with the number of the view's generation; None: not read, or not wanted."""
         self._before: InitialSnapshot | None = None
-        """Of the source's generation that the view is made from."""
+        """The snapshot of the source's generation that the view is built from."""
         self._asks_before = False
-        """Whether a table is wanted that may be recorded: that is looked up, which takes time, with the next attempt."""
+        """True if a table is wanted that may be recorded: the next attempt looks it up, which takes time."""
         self._lacks = ("", 0, 0.0)
-        """Where a table was not known, and since when."""
+        """The file and offset at which a table was not known, and the time since then."""
         self._group: tuple[int, int] | None = None
-        """Of the source's file, what the last attempt was looking at when it ended."""
+        """The group in the source's file that the last attempt translated when it ended."""
         self._kept: ViewStop | str | None = "not known"
-        """What stands in the view's directory of why it stands still."""
+        """The stop that is stored in the view's directory."""
         self._faults = 0
         self._has_told_statements = False
         self._progress = MakingProgress(mirror, archive, settings.name)
@@ -120,12 +120,12 @@ class ViewMaker:
         )
 
     def begin(self) -> None:
-        """Makes the view from now on."""
+        """Build the view from now on."""
         self._mirror.watch(self._moved.set)
         self._task = begin_task(self._run(), self._work)
 
     async def close(self) -> None:
-        """Ends; the view's archive is the caller's to close."""
+        """End; the caller closes the view's archive."""
         self._mirror.unwatch(self._moved.set)
         if self._task is not None:
             self._task.cancel()
@@ -137,14 +137,14 @@ class ViewMaker:
         self._thread.end()
 
     async def stands_within(self, longest_s: float) -> bool:
-        """Whether it stands still at `status.stop`, and nothing is tried there just now, or that ends so in time."""
+        """Return whether it is stopped at `status.stop` without an attempt in progress, now or after at most `longest_s` seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stands.wait(), longest_s)
         return self._stands.is_set()
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
-        """Somebody decides about what it stands at: it is not tried again meanwhile, and at once behind it."""
+        """Prevent attempts while an operator decides about the stop, and make one at once afterwards."""
         self._deciders += 1
         try:
             yield
@@ -154,7 +154,7 @@ class ViewMaker:
 
     @property
     def status(self) -> ViewStatus:
-        """As it is now."""
+        """The current status."""
         return self._progress.status
 
     # --- one attempt after the other ------------------------------------------------------------------------------------
@@ -167,11 +167,11 @@ class ViewMaker:
                 await self._stand_faulted(error)
 
     async def _attempt(self) -> None:
-        """Until somebody decides, or it is time to try again. Raises: what nobody foresaw."""
+        """Try until an operator decides, or it is time to try again. Raises: any unforeseen exception."""
         while self._deciders:
             self._decided.clear()
             await self._decided.wait()
-        self._decided.clear()  # what is decided from here on may come too late for this attempt: then there is another at once
+        self._decided.clear()  # a later decision may be too late for this attempt: then another one follows at once
         self._stands.clear()
         try:
             await self._follow()
@@ -189,7 +189,7 @@ class ViewMaker:
             await self._let_go()
 
     async def _may_be_told(self, error: ViewStopped) -> bool:
-        """Whether the table that is lacked may be recorded, or just be about to be: the source is asked while its stream is read."""
+        """Return whether the missing table may be recorded, or is about to be: the source is asked while its stream is read."""
         stop = error.stop
         if self._lacks[:2] != (stop.file, stop.offset):
             self._lacks = stop.file, stop.offset, time.monotonic()
@@ -202,7 +202,7 @@ class ViewMaker:
         return True
 
     async def _stand_faulted(self, error: Exception) -> None:
-        """The mirror and other views know nothing of it. Told once, however often it is met in the same place."""
+        """Stop the view alone: mirror and other views are not affected. The same fault in the same place is reported once."""
         progress, name = self._progress, self._settings.name
         stop = stop_by_fault(error, name, progress.source, self._group)._replace(generation=progress.followed.number)
         is_known = is_same(stop, progress.stop)
@@ -214,7 +214,7 @@ class ViewMaker:
         await self._until_decided(growing_pause(self._faults, AGAIN_S, LONGEST_PAUSE_S, random.Random()))
 
     async def _until_decided(self, at_most_s: float | None) -> None:
-        """Until somebody decided something, or it is time to try again."""
+        """Wait until an operator decides, or it is time to try again."""
         try:
             async with asyncio.timeout(at_most_s):
                 await self._decided.wait()
@@ -230,7 +230,7 @@ class ViewMaker:
             tell_stop(stop, self._settings.name, self._archive)
 
     async def _keep_stop(self) -> None:
-        """For commands beside the relay. Where the disk refuses it, with the next stop."""
+        """Store the stop for commands beside the relay. If the disk refuses it, it is stored with the next stop."""
         stop = self._progress.stop
         if stop == self._kept:
             return
@@ -255,7 +255,7 @@ class ViewMaker:
     # --- following --------------------------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Until something stands in the way. Raises: ViewStopped, ViewDiffers, ViewDiskFailed, ArchiveError, OSError."""
+        """Build until something prevents it. Raises: ViewStopped, ViewDiffers, ViewDiskFailed, ArchiveError, OSError."""
         part = await self._parts.resumed()
         while True:
             generation = part.generation
@@ -266,7 +266,7 @@ class ViewMaker:
                 generation.unwatch_failure(self._write_failed)
 
     async def _make_part(self, part: SourcePart) -> SourcePart:
-        """All of it; what follows."""
+        """Build all of the part; return the next one."""
         self._progress.begins(Position(part.file.name, part.checkpoint.source))
         self._maker = maker = await self._thread.run(lambda: self._made_for(part))
         if part.end is None:
@@ -278,7 +278,7 @@ class ViewMaker:
         return following
 
     def _write_failed(self, _: ArchiveWriteError) -> None:
-        """What was handed over did not get into the files: seen at once, and not with the source's next transaction."""
+        """Wake up, as a write failed: it must be seen at once, and not with the source's next transaction."""
         self._moved.set()
 
     def _begin_file(self, part: SourcePart) -> None:
@@ -289,7 +289,7 @@ class ViewMaker:
         log.info("view_file_begins", view=self._settings.name, file=part.file.name)
 
     async def _make_file(self, generation: Generation, maker: FileMaker, file: ArchivedFile) -> None:
-        """Until the file is complete."""
+        """Build until the file is complete."""
         progress, is_begun = self._progress, False
         while not maker.is_done:
             self._moved.clear()
@@ -347,12 +347,12 @@ class ViewMaker:
                     await self._until_moved()
 
     def _may_look_up(self, may: bool) -> None:
-        """Whether tables from before the archive may be looked up: not on the event loop."""
+        """Set whether tables from before the archive may be looked up: not on the event loop."""
         if self._before is not None:
             self._before.may_ask = may
 
     def _tell_statements(self, maker: FileMaker) -> None:
-        """Once: a source that writes statements is trusted with more than one that writes rows."""
+        """Report once that the source writes statements, which need more trust than rows."""
         offset = maker.translation.first_statement
         if offset is None or self._has_told_statements:
             return
@@ -367,7 +367,7 @@ class ViewMaker:
         )
 
     async def _until_moved(self) -> None:
-        """Until the archive has more. What was counted last is kept meanwhile."""
+        """Wait until the archive has more. Meanwhile the last counts are stored."""
         if self._lacks_kept:
             try:
                 async with asyncio.timeout(max(0.0, self._waits_kept_at + _KEEP_WAITS_S - time.monotonic())):
@@ -390,7 +390,7 @@ class ViewMaker:
 
     @property
     def _lacks_kept(self) -> bool:
-        """Whether something was counted that is not kept yet."""
+        """True if there are counts that are not stored yet."""
         waits, left_out = self._progress.waits, self._progress.left_out
         return (waits is not None and waits.groups != self._waits_kept) or left_out != self._left_out_kept
 
@@ -398,7 +398,7 @@ class ViewMaker:
         return time.monotonic() - self._waits_kept_at >= _KEEP_WAITS_S and self._lacks_kept
 
     def _keep_waits(self) -> None:
-        """For commands beside the relay, and the next start. In the thread; where the disk refuses it, later."""
+        """Store the counts for commands beside the relay, and for the next start. In the thread; later if the disk refuses it."""
         if not self._lacks_kept:
             return
         waits, left_out = self._progress.waits, self._progress.left_out
@@ -413,7 +413,7 @@ class ViewMaker:
                 self._left_out_kept = left_out
 
     def _tables_for(self, part: SourcePart) -> PlannedTables | None:
-        """What is known of the source's tables, where that is wanted. In the thread. Raises: ViewDiskFailed."""
+        """Return what is known of the source's tables, where that is wanted. In the thread. Raises: ViewDiskFailed."""
         if self._settings.dependencies == "serial":
             return None
         generation, name = part.generation, part.file.name
@@ -429,7 +429,7 @@ class ViewMaker:
             return self._tables[1]
 
     async def _adopt_tables(self, generation: Generation, maker: FileMaker, file: str) -> None:
-        """Where definitions are wanted that are not known, and the relay has recorded some since: they hold from here on."""
+        """Take new records of the relay where wanted definitions are missing: they are valid from here on."""
         translation = maker.translation
         tables = self._tables[1] if self._tables is not None else None
         is_between = translation.group is None and not maker.is_comparing and not translation.looks_back
@@ -451,7 +451,7 @@ class ViewMaker:
             translation.tables_changed()
 
     def _save_tables(self, generation: Generation) -> None:
-        """In the thread. Raises: ViewDiskFailed."""
+        """Store the unsaved lines. In the thread. Raises: ViewDiskFailed."""
         if self._tables is not None:
             with self._own_tables(generation) as kept:
                 kept.save(self._tables[1])
@@ -464,7 +464,7 @@ class ViewMaker:
             yield kept
 
     def _made_for(self, part: SourcePart) -> FileMaker:
-        """In the thread."""
+        """Return the maker of the part's file. In the thread."""
         mirror, name = self._progress.followed, part.file.name
         source = mirror.open_shared(part.file)
         try:
@@ -490,7 +490,7 @@ class ViewMaker:
 
 
 async def _written(generation: Generation) -> None:
-    """Until some of what was handed over is written. Raises: ArchiveWriteError."""
+    """Wait until some of what was handed over is written. Raises: ArchiveWriteError."""
     moved = asyncio.Event()
     generation.watch(moved.set)
     try:

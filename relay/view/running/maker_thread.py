@@ -1,4 +1,4 @@
-"""The thread of one view's maker: what would keep the event loop waiting is done there."""
+"""The thread of one view's maker: it does the work that would keep the event loop waiting."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,14 +9,14 @@ T = TypeVar("T")
 
 
 class MakerThread:
-    """One piece of work at a time. On the event loop; `end` it."""
+    """Does one piece of work at a time. On the event loop; call `end` at last."""
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="view-maker")
         self._working: asyncio.Future[object] | None = None
 
     async def run(self, work: Callable[[], T]) -> T:
-        """`work()`, in the thread. Raises what it raises. Cancelling the caller does not end the work: see `until_idle`."""
+        """Run `work()` in the thread. Raises what it raises. Cancelling the caller does not end the work: see `until_idle`."""
         future: asyncio.Future[T] = asyncio.get_running_loop().run_in_executor(self._executor, work)
         self._working = cast("asyncio.Future[object]", future)
         try:
@@ -26,7 +26,7 @@ class MakerThread:
                 self._working = None
 
     async def until_idle(self) -> None:
-        """Until nothing is done there any more, what nobody waits for included."""
+        """Wait until nothing is done there any more, including work whose caller was cancelled."""
         working, self._working = self._working, None
         if working is not None:
             await asyncio.wait({working})
@@ -34,5 +34,5 @@ class MakerThread:
                 working.exception()
 
     def end(self) -> None:
-        """No more work; does not wait."""
+        """Accept no more work; do not wait."""
         self._executor.shutdown(wait=False)

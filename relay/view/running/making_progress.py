@@ -1,4 +1,4 @@
-"""How far a view is made, and what the log says of it."""
+"""The progress of building a view, and its log events."""
 
 import time
 from typing import Final, NamedTuple
@@ -18,9 +18,9 @@ _PROGRESS_S: Final = 10.0
 
 
 class ViewStatus(NamedTuple):
-    """source, view: up to where it was made; None: nothing is. behind_bytes: of the source's files, published and not made.
-    source_generation: of the source's archive, that `source` is of. needed: from where on it is made again after a crash. waits: None:
-    they are not looked at. left_out: of a MariaDB source; None: of another, or nothing was made since the start."""
+    """`source` and `view` are the positions up to which it is built; None: nothing is. `behind_bytes` counts the source's published
+    bytes beyond. `source_generation` is that of `source`. `needed` is the position from which it is rebuilt after a crash. `waits`
+    None: not counted. `left_out` is for a MariaDB source; None: the source is another, or nothing was built yet."""
 
     source: Position | None
     view: Position | None
@@ -33,20 +33,20 @@ class ViewStatus(NamedTuple):
 
 
 class MakingProgress:
-    """Of one view. On the event loop."""
+    """The progress of one view. On the event loop."""
 
     def __init__(self, mirror: Archive, archive: Archive, view: str) -> None:
-        """mirror, archive: what it is made of, and its own. view: its name."""
+        """Follow `mirror`, from which `archive`, that of the view named `view`, is built."""
         self.source: Position | None = None
-        """Of the source, what was handed over to the view's archive; None: nothing."""
+        """The source's position up to which the view was handed over to its archive; None: nothing was."""
         self.followed = mirror.all[0]
-        """The generation of the source's archive that is being made the view's."""
+        """The generation of the source's archive that is being translated."""
         self.stop: ViewStop | None = None
-        """None: it goes on."""
+        """The reason why it is stopped; None: it continues."""
         self.waits: WaitCounts | None = None
-        """Of the view since it was made first, about: what was counted last before a crash may be missing."""
+        """The counts since the view was first built, approximately: the last ones before a crash may be missing."""
         self.left_out: LeftOut | None = None
-        """Of the view since it began; None: of another source than a MariaDB, or nothing was made yet."""
+        """The parts left out since the view began; None: the source is no MariaDB, or nothing was built yet."""
         self._mirror = mirror
         self._archive = archive
         self._view = view
@@ -55,13 +55,13 @@ class MakingProgress:
 
     @property
     def status(self) -> ViewStatus:
-        """As it is now."""
+        """The current status."""
         of = self.followed.number if self.source is not None else None
         end = self._archive.current.end
         return ViewStatus(self.source, end, self._behind(), self.stop, of, self._needed(), self.waits, self.left_out)
 
     def _needed(self) -> Position | None:
-        """What was handed over may be in line still, and what is written be lost with the machine."""
+        """The position to rebuild from: what was handed over may still be queued, and written bytes be lost with the machine."""
         made, generation = self.source, self._archive.current
         synced = generation.synced
         if made is None or synced is None:
@@ -84,18 +84,18 @@ class MakingProgress:
         return behind
 
     def begins(self, place: Position) -> None:
-        """The file of `place` is gone on with: up to there it is made, at least."""
+        """Note that the file of `place` is continued: the view is built at least up to there."""
         if self.source is None or self.source.file != place.file:
             self.source = place
 
     def goes_on(self) -> None:
-        """What had stopped it is out of its way."""
+        """Note that the view is not stopped any more."""
         if self.stop is not None:
             log.info("view_goes_on", view=self._view, made_to=str(self.source or ""))
             self.stop = None
 
     def catches_up(self) -> None:
-        """Much is made at once: said every few seconds."""
+        """Note that much is built at once; the log says so every few seconds."""
         now = time.monotonic()
         if now - self._told_at < _PROGRESS_S:
             return
@@ -106,7 +106,7 @@ class MakingProgress:
         self._was_behind = True
 
     def caught_up(self) -> None:
-        """It has all that the archive has."""
+        """Note that it has everything that the archive has."""
         if self._was_behind:
             self._was_behind = False
             log.info("view_caught_up", view=self._view, made_to=str(self.source or ""))

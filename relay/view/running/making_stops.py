@@ -1,4 +1,4 @@
-"""What stops the making of a view: whether time may cure it, and how people are told."""
+"""The stops of building a view: which ones time may cure, and how people learn of them."""
 
 import json
 import time
@@ -22,40 +22,40 @@ from relay.view.view_disk import ViewDiskFailed
 log = structlog.get_logger()
 
 AGAIN_S: Final = 10.0
-"""What may go away by itself is tried again after so long."""
+"""The pause before a retry of an attempt whose failure may pass by itself."""
 LONGEST_PAUSE_S: Final = 300.0
-"""What nobody foresaw is tried again after AGAIN_S, then later and later, at most so long after."""
+"""The longest pause after an unforeseen exception: the pauses begin with AGAIN_S and grow."""
 
 
 class MakingWaits(ViewStopped):
-    """Nothing can be made until the archive changes, or somebody changes relay.toml."""
+    """Nothing can be built until the archive or relay.toml changes."""
 
     def __init__(self, file: str, offset: int, reason: StopReason) -> None:
         super().__init__(file, offset, offset, reason)
 
 
 def check_writing(generation: Generation) -> None:
-    """Raises: ArchiveWriteError where what was handed over could not be written."""
+    """Check that what was handed over could be written. Raises: ArchiveWriteError."""
     if generation.state is GenerationState.FAILED and generation.failure is not None:
         raise generation.failure
 
 
 def only_decided(error: Exception) -> bool:
-    """Whether only somebody's decision lets the view continue: another attempt would end in the same stop."""
+    """Return whether only a decision lets the view continue: another attempt would end in the same stop."""
     return (
         isinstance(error, ViewStopped | ViewDiffers) and not isinstance(error, MakingWaits) and not lacks_table(error)
     )
 
 
 def lacks_table(error: Exception) -> TypeGuard[ViewStopped]:
-    """Whether the view stopped for a table's definition, which the source may still report."""
+    """Return whether the view stopped for a table's definition, which the source may still report."""
     return isinstance(error, ViewStopped) and error.stop.reason.name == UNKNOWN_DEFINITION
 
 
 def stop_by(
     error: ViewStopped | ViewDiffers | ViewDiskFailed | ArchiveError | OSError, view: str, made_to: Position | None
 ) -> ViewStop:
-    """Return the stop that an error means. view: its name; made_to: of the source, up to where the view was published."""
+    """Return the stop that an error means. `view` is its name, `made_to` the source's position up to which the view was published."""
     now = time.time()
     place = made_to if made_to is not None else Position("", 0)
     if isinstance(error, ViewStopped):
@@ -77,8 +77,8 @@ def stop_by(
 
 
 def stop_by_fault(error: Exception, view: str, made_to: Position | None, group: tuple[int, int] | None) -> ViewStop:
-    """Return the stop that an unforeseen exception means. group: in the source's file, where the transaction that was translated
-    begins and ends; None: there was none."""
+    """Return the stop that an unforeseen exception means. `group`: where the translated transaction begins and ends in the source's
+    file; None: there was none."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f", at {Path(frames[-1].filename).name}:{frames[-1].lineno} ({frames[-1].name})" if frames else ""
     file, offset = (made_to.file, made_to.offset) if made_to is not None else ("", 0)
@@ -88,12 +88,12 @@ def stop_by_fault(error: Exception, view: str, made_to: Position | None, group: 
 
 
 def is_same(stop: ViewStop, before: ViewStop | None) -> bool:
-    """Whether it stands as before, and people were told."""
+    """Return whether it is the stop as before, which was reported."""
     return before is not None and (before.file, before.offset, before.reason) == (stop.file, stop.offset, stop.reason)
 
 
 def tell_stop(stop: ViewStop, view: str, archive: Archive) -> None:
-    """In the log, and in the ledger of the view's archive."""
+    """Report the stop in the log, and in the ledger of the view's archive."""
     reason = stop.reason
     log.error(
         "view_stopped",

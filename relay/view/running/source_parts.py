@@ -1,4 +1,4 @@
-"""Which file of the source a view is made of next, and from where on: at a start, behind a file, behind a change of source."""
+"""The next file of the source from which a view is built, and the place in it: at a start, after a file, after a change of source."""
 
 import asyncio
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ log = structlog.get_logger()
 
 
 class SourcePart(NamedTuple):
-    """A file that is to be made, or the rest of it. generation: of the view; file: the source's; end: up to where the view has
-    it, None: it is not begun."""
+    """A file that must be translated, or the rest of it. `generation` is the view's, `file` the source's; the view has it up to `end`;
+    None: it is not begun."""
 
     generation: Generation
     file: ArchivedFile
@@ -41,9 +41,9 @@ class SourcePart(NamedTuple):
 
 
 class SourceParts:
-    """Of one view: `resumed`, then `after` each. Keeps `progress.followed` right. On the event loop.
+    """The parts for one view: `resumed`, then `after` each. It keeps `progress.followed` current. On the event loop.
 
-    numbers: whether a first number may be given. moved: is set when the mirror has changed.
+    `numbers` decides whether a first number may be assigned. `moved` is set when the mirror has changed.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class SourceParts:
         self._layer = FileLayer()
 
     async def resumed(self) -> SourcePart:
-        """Where to go on. Raises: MakingWaits, ViewDiskFailed, ArchiveError, OSError."""
+        """Return the part to continue with. Raises: MakingWaits, ViewDiskFailed, ArchiveError, OSError."""
         generation = self._archive.current
         if generation.state is GenerationState.FAILED:
             end = await generation.reopen_writer()
@@ -99,7 +99,7 @@ class SourceParts:
         raise MakingWaits(end.file, end.offset, source_stops.file_missing(end.file))
 
     async def after(self, part: SourcePart, made: ViewCheckpoint) -> SourcePart:
-        """What follows a part that is complete. made: at its end. Raises: MakingWaits, ViewDiskFailed, ArchiveError."""
+        """Return the part after a complete one; `made` is the end of that. Raises: MakingWaits, ViewDiskFailed, ArchiveError."""
         following = await self._following(part, made)
         if isinstance(following, Generation):
             return await self._in_next_generation(part.generation, following, made.rules)
@@ -108,7 +108,7 @@ class SourceParts:
         return SourcePart(part.generation, following, place, made.next_file())
 
     async def _beginning(self, generation: Generation) -> SourcePart:
-        """Nothing is made yet. Raises: MakingWaits."""
+        """Return the first part of a view that has nothing yet. Raises: MakingWaits."""
         start = self._settings.start
         file = await self._first_file(start.position if start is not None else None)
         if start is not None and start.position.offset > file.end:
@@ -124,7 +124,7 @@ class SourceParts:
         return SourcePart(generation, file, None, begin)
 
     async def _first_file(self, wanted: Position | None) -> ArchivedFile:
-        """The file of the source to begin with. Raises: MakingWaits."""
+        """Return the file of the source to begin with. Raises: MakingWaits."""
         while True:
             for generation in self._mirror.all:
                 files = generation.files
@@ -142,7 +142,7 @@ class SourceParts:
             await self._moved.wait()
 
     async def _following(self, part: SourcePart, made: ViewCheckpoint) -> ArchivedFile | Generation:
-        """The source's next file, or the generation in which another source goes on. Raises: MakingWaits; ArchiveWriteError."""
+        """Return the source's next file, or the generation in which another continues. Raises: MakingWaits; ArchiveWriteError."""
         generation, file = self._progress.followed, part.file
         while True:
             self._moved.clear()
@@ -165,14 +165,14 @@ class SourceParts:
             await self._moved.wait()
 
     async def _in_next_generation(self, made: Generation, later: Generation, known: bytes) -> SourcePart:
-        """The view goes on behind its generation `made` with one that is made of nothing but `later`. known: the rules' state.
+        """Continue after the view's generation `made` with one that is built from `later` only. `known` is the rules' state.
 
         Raises: ArchiveError; ViewDiskFailed.
         """
         first, identity = later.files[0], later.identity
         assert identity is not None
         await made.trim()
-        # Where `made` was only prepared when all of it was handed over: it is written now, and begins.
+        # `made` may have been only prepared when all of it was handed over: it is written now, and begins.
         await self._archive.discard_prepared()
         where = f"generation {later.number} of the source's archive"
         generation = await self._archive.prepare(identity, where, first.name)
@@ -188,12 +188,12 @@ class SourceParts:
     def _keep_made_from(
         self, generation: Generation, source: int, first: Position, next_gno: int, known: bytes = b""
     ) -> None:
-        """Blocking. Raises: ViewDiskFailed."""
+        """Write the generation's `made-from.json`. Blocking. Raises: ViewDiskFailed."""
         with own_file(generation.directory, self._layer, is_written=True):
             keep_made_from(generation.directory, source, first, next_gno, self._layer, known)
 
     async def _checkpoint(self, generation: Generation, end: Position) -> ViewCheckpoint:
-        """Where to begin, so that what is there is compared with what is made. Where the map does not say, by files before.
+        """Return where to begin, so that existing bytes are compared. If the map does not say it, the files before do.
 
         Raises: MakingWaits, ViewDiskFailed, ArchiveDamaged, OSError.
         """
@@ -211,7 +211,7 @@ class SourceParts:
         return found
 
     def _mapped(self, generation: Generation, end: Position) -> ViewCheckpoint | None:
-        """As the map says it. Blocking. Raises: ViewDiskFailed."""
+        """Return the checkpoint from the map. Blocking. Raises: ViewDiskFailed."""
         path = generation.directory / end.file
         with own_file(path, self._layer):
             return ViewMap.read(path).before_view(end.offset)

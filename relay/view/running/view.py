@@ -1,4 +1,4 @@
-"""One view of a running relay: its archive, who makes it, and what stands in its way."""
+"""One view of a running relay: its archive, its maker, and its skips."""
 
 import asyncio
 from functools import partial
@@ -19,11 +19,11 @@ from relay.view.view_skips import Skips, add_skip, skip_row
 log = structlog.get_logger()
 
 _ATTEMPT_S: Final = 5.0
-"""So long a decision waits for the end of an attempt that is being made."""
+"""The wait of a decision for the end of an attempt in progress, in seconds."""
 
 
 class View:
-    """`begin`, then `close`; on the event loop."""
+    """A view of a running relay. Call `begin`, then `close`; on the event loop."""
 
     def __init__(
         self,
@@ -40,28 +40,28 @@ class View:
 
     @property
     def directory(self) -> Path:
-        """Where its files are."""
+        """The directory of its files."""
         return self.archive.directory
 
     @property
     def status(self) -> ViewStatus:
-        """How far it is made, and what stops it."""
+        """Its progress, and its stop."""
         return self._maker.status
 
     def begin(self) -> None:
-        """Makes it from now on."""
+        """Build it from now on."""
         self._maker.begin()
 
     async def close(self) -> None:
-        """Ends the making and closes its archive. Raises: ArchiveError."""
+        """End building and close its archive. Raises: ArchiveError."""
         await self._maker.close()
         await self.archive.close()
 
     async def skip(self, file: str, offset: int, by: str) -> None:
-        """Leaves out the group at which the view stands stopped: an empty transaction takes its GTID. Kept in the ledger of the
-        source's archive, for each time that the view is made, and on the disk there before anything is made without the group.
+        """Leave out the group at which the view is stopped: an empty transaction gets its GTID. This is written to the ledger of the
+        source's archive, for each time that the view is rebuilt, and is on the disk there before anything is built without the group.
 
-        Raises: StatementRefused where the view does not stand there, or the ledger cannot be written.
+        Raises: StatementRefused where the view is not stopped there, or the ledger cannot be written.
         """
         stands = self._maker.status.stop is not None and await self._maker.stands_within(_ATTEMPT_S)
         stop = self._maker.status.stop
@@ -85,7 +85,7 @@ class View:
             add_skip(self._skips, stop.generation, file, offset, stop.group_stop)
 
     async def _write(self, row: LedgerRow) -> None:
-        """Raises: StatementRefused."""
+        """Write the row to the ledger. Raises: StatementRefused."""
         log.warning("archive_ledger", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
         try:
             await asyncio.to_thread(self._mirror.current.write_ledger, row)

@@ -1,6 +1,6 @@
-"""A view is opened at the relay's start: its settings compared, its archive recovered, decisions about it read.
+"""A view is opened at the relay's start: its settings are compared, its archive is recovered, decisions about it are read.
 
-What keeps it from that is told with whether it may go away by itself.
+An obstacle is reported with whether it may pass by itself.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ from relay.view.view_skips import Skips, skips_of
 
 
 class ViewNotOpened(RelayError):
-    """A view could not be opened. what: a sentence. kind: the same for the same trouble.
+    """A view could not be opened. `what` is a sentence. `kind` is the same for the same trouble.
 
-    may_pass: it may go away while the relay runs, by itself or because somebody makes room, gives a permission or ends another
+    `may_pass`: it may pass while the relay runs, by itself or because somebody frees space, grants a permission or ends another
     process; then trying again is right. What needs other settings or other files needs a restart, and is not tried again.
     """
 
@@ -41,12 +41,12 @@ async def open_view(
     settings: ViewSettings,
     options: ArchiveOptions,
 ) -> View:
-    """The view of the open archive `mirror`; its directory is made where it is missing. `begin` it.
+    """Open the view of the open archive `mirror`; its directory is created if it is missing. The caller calls `begin`.
 
     Raises: ViewNotOpened.
     """
     directory = view_directory(mirror.directory, settings.name)
-    with contextlib.suppress(NotRemoved, OSError):  # the view itself needs nothing of it
+    with contextlib.suppress(NotRemoved, OSError):  # the view itself does not need its removal
         await asyncio.to_thread(remove_leftover, mirror.directory, settings.name)
     await asyncio.to_thread(_check_settings, directory, settings)
     skips = await asyncio.to_thread(_decided, mirror.directory, settings.name)
@@ -58,12 +58,12 @@ async def open_view(
 
 
 def _check_settings(directory: Path, settings: ViewSettings) -> None:
-    """Blocking. Raises: ViewNotOpened."""
+    """Compare the settings with those that the view was built with. Blocking. Raises: ViewNotOpened."""
     layer = FileLayer()
     try:
         check_kept(directory, settings, layer)
     except ArchiveError as error:
-        # relay.toml is read at the start; `view rebuild` wants the relay stopped.
+        # relay.toml is read at the start; `view rebuild` needs a stopped relay.
         raise ViewNotOpened(f"{error.text}.", error.advice, may_pass=False, kind="settings") from error
     except OSError as error:
         number = error.errno or 0
@@ -73,7 +73,7 @@ def _check_settings(directory: Path, settings: ViewSettings) -> None:
 
 
 def _decided(archive: Path, name: str) -> Skips:
-    """Blocking. Raises: ViewNotOpened. A catalog of the mirror that cannot be read is made again by the running relay."""
+    """Return the skips. Blocking. Raises: ViewNotOpened. The running relay rebuilds a catalog of the mirror that cannot be read."""
     try:
         return skips_of([row for _number, row in read_ledgers(archive)], name)
     except (ArchiveError, OSError, sqlite3.Error) as error:
@@ -84,7 +84,7 @@ def _decided(archive: Path, name: str) -> Skips:
 
 
 def _of_archive(error: ArchiveError) -> ViewNotOpened:
-    """A full or failing disk, a missing permission, another process pass; files that are damaged or in each other's place do not."""
+    """Return the error: a full or failing disk, a missing permission, another process may pass; damaged or misplaced files do not."""
     may_pass = isinstance(error, ArchiveLocked | ArchiveWriteError)
     number = error.errno if isinstance(error, ArchiveWriteError) else 0
     return ViewNotOpened(f"{error.text}.", error.advice, may_pass=may_pass, kind=f"{type(error).__name__} {number}")

@@ -1,1 +1,1 @@
-"""What a dump says of where it was taken, and the statements that make its restored copy a replica of a view."""
+"""The place at which a dump was taken, and the statements that make its restored copy a replica of a view."""

@@ -1,4 +1,4 @@
-"""The first bytes of a dump, whatever made it. Dumps come from anywhere: nothing in them is believed before it is checked."""
+"""The first bytes of a dump, by whatever program. Dumps come from anywhere: nothing in them is believed before it is checked."""
 
 import zlib
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from protocol.errors import ExitCode, RelayError
 from protocol.position import Position, is_binlog_name
 
 HEAD_BYTES: Final = 1 << 20
-"""So much of a dump is read, and so much of what is packed in it. A set of GTIDs may stand in front of what is looked for."""
+"""The bytes that are read of a dump, and of its content if it is packed. A set of GTIDs may precede the position."""
 _SHOWN_CHARACTERS: Final = 80
 _GZIP: Final = b"\x1f\x8b"
 _PACKED: Final = {
@@ -21,13 +21,13 @@ _PACKED: Final = {
 }
 _MOST: Final = (1 << 63) - 1
 _LONGEST_FILE_NAME: Final = 255
-"""Of a file, on any disk."""
+"""The longest name of a file, on any disk."""
 
 
 class DumpRefused(RelayError):
-    """A dump that does not say where it was taken, or not so that it could be believed. `str()`: file, line, what, next step.
+    """A dump that does not say where it was taken, or not credibly. `str()` contains file, line, problem and next step.
 
-    line: from 1; None: it is about all of the file.
+    `line` counts from 1; None: it is about the whole file.
     """
 
     exit_code = ExitCode.FINDINGS
@@ -39,8 +39,8 @@ class DumpRefused(RelayError):
 
 
 class DumpHead(NamedTuple):
-    """lines: without their ends; any byte is a character of the same number. is_all: whether that is all of the file.
-    is_packed: by gzip."""
+    """The head of the file at `path`. `lines` are without their ends; each byte is the character of the same number. `is_all`: it is
+    the whole file. `is_packed`: gzip packed it."""
 
     path: Path
     lines: Sequence[str]
@@ -48,12 +48,12 @@ class DumpHead(NamedTuple):
     is_packed: bool = False
 
     def refuse(self, line: int | None, text: str) -> DumpRefused:
-        """An error about it. line: from 1."""
+        """Return an error about it; `line` counts from 1."""
         return DumpRefused(self.path, line, text)
 
     def position(self, line: int, file: str, offset: str) -> Position:
-        """What stands in the dump as a binlog's name and an offset in it. Raises: DumpRefused."""
-        # It is shown and printed from here on: nothing that a terminal would carry out, nor pages of it.
+        """Return the position that the dump contains as a binlog's name and an offset in it. Raises: DumpRefused."""
+        # It is shown and printed from here on: it must contain nothing that a terminal would execute, and no pages of text.
         if len(file) > _LONGEST_FILE_NAME or not file.isprintable() or not is_binlog_name(file):
             raise self.refuse(line, f"{shown(file)} is no binlog file's name, such as mysql-bin.000042.")
         if not (offset.isascii() and offset.isdecimal() and len(offset) <= 19 and 4 <= int(offset) <= _MOST):
@@ -62,10 +62,10 @@ class DumpHead(NamedTuple):
 
 
 class DumpPlace(NamedTuple):
-    """Where a dump was taken. made_by: as in "mysqldump". line: of the file at `path`, from 1. carried_out: lines of its head that
-    make a server a replica when the dump is restored. is_packed: `path` is packed, by gzip.
+    """The place at which a dump was taken. `made_by` is a program, as in "mysqldump". `line` of the file at `path` counts from 1.
+    `carried_out` lists lines of its head that make a server a replica when the dump is restored. `is_packed`: gzip packed `path`.
 
-    host, server_version, server_id, server_uuid: of the server that was dumped; empty, 0: the dump does not say.
+    `host`, `server_version`, `server_id` and `server_uuid` are those of the dumped server; empty or 0: the dump does not say.
     """
 
     position: Position
@@ -81,13 +81,13 @@ class DumpPlace(NamedTuple):
 
 
 def shown(text: str) -> str:
-    """A text of a dump as an error may show it: in quotes, escaped, and not long."""
+    """Return a text of a dump as an error may show it: in quotes, escaped, and not long."""
     cut = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
     return ascii(cut)
 
 
 def read_head(path: Path) -> DumpHead:
-    """The head of the file at `path`, also one that gzip has packed. Blocking. Raises: DumpRefused; OSError."""
+    """Return the head of the file at `path`, also of one that gzip has packed. Blocking. Raises: DumpRefused; OSError."""
     with path.open("rb") as file:
         data = file.read(HEAD_BYTES + 1)
     is_all = len(data) <= HEAD_BYTES
@@ -108,7 +108,7 @@ def read_head(path: Path) -> DumpHead:
 
 
 def _unpacked(path: Path, data: bytes, *, is_all: bool) -> tuple[bytes, bool]:
-    """The head of what is in it, and whether that is all. Raises: DumpRefused."""
+    """Return the head of the unpacked content, and whether that is all. Raises: DumpRefused."""
     found = bytearray()
     while data.startswith(_GZIP) and len(found) <= HEAD_BYTES:
         unpacker = zlib.decompressobj(wbits=31)
@@ -120,5 +120,5 @@ def _unpacked(path: Path, data: bytes, *, is_all: bool) -> tuple[bytes, bool]:
             return bytes(found), False
         if not unpacker.eof:
             return bytes(found), False
-        data = unpacker.unused_data  # what pigz and `cat a.gz b.gz` put behind it
+        data = unpacker.unused_data  # what pigz and `cat a.gz b.gz` append to it
     return bytes(found), is_all and len(found) <= HEAD_BYTES

@@ -1,4 +1,4 @@
-"""Where a dump was taken: a file of SQL, or the directory of mydumper or xtrabackup."""
+"""The place at which a dump was taken: in a file of SQL, or in the directory of mydumper or xtrabackup."""
 
 from pathlib import Path
 from typing import Final
@@ -12,11 +12,11 @@ _NAMES: Final = ("metadata", "xtrabackup_binlog_info", "mariadb_backup_binlog_in
 _UNFINISHED: Final = "metadata.partial"
 _OF_A_REPLICA: Final = ("xtrabackup_slave_info", "mariadb_backup_slave_info", "xtrabackup_replica_info")
 _PACKED: Final = ("", ".zst", ".lz4", ".qp", ".gz", ".xbcrypt")
-"""What --compress and --encrypt put behind a name."""
+"""The suffixes that --compress and --encrypt append to a name."""
 
 
 def dump_place(path: Path) -> DumpPlace:
-    """By the dump's own words. Reads a MiB at most. Blocking. Raises: DumpRefused; OSError."""
+    """Return the place that the dump itself names. Reads a MiB at most. Blocking. Raises: DumpRefused; OSError."""
     if path.is_dir():
         return dump_place(_told_in(path))
     if path.name.startswith(_OF_A_REPLICA):
@@ -33,7 +33,7 @@ def dump_place(path: Path) -> DumpPlace:
 
 
 def _told_in(directory: Path) -> Path:
-    """The file that says it. Raises: DumpRefused."""
+    """Return the file that contains the place. Raises: DumpRefused."""
     there = [name for name in _NAMES if (directory / name).is_file()]
     if len(there) == 1:
         return directory / there[0]
@@ -49,13 +49,13 @@ def _told_in(directory: Path) -> Path:
 
 
 def _of_a_replica(directory: Path) -> Path | None:
-    """What --slave-info has written: of a server that replicates from nowhere it is empty, if it is there."""
+    """Return the file that --slave-info has written; of a server that is no replica it is empty, if it exists."""
     paths = [directory / f"{name}{end}" for name in _OF_A_REPLICA for end in _PACKED]
     return next((path for path in paths if path.is_file() and path.stat().st_size), None)
 
 
 def _check_is_no_replica(place: DumpPlace) -> None:
-    """Raises: DumpRefused."""
+    """Check that the dumped server was no replica. Raises: DumpRefused."""
     replica = _of_a_replica(place.path.parent)
     if replica is not None:
         text = (

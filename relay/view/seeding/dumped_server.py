@@ -1,4 +1,4 @@
-"""Whether the server that was dumped is the source whose binlogs are archived: at a replica a position is of its own binlogs."""
+"""Checks that the dumped server is the source whose binlogs are archived: a replica's position is one of its own binlogs."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -10,8 +10,8 @@ _LOOPBACK: Final = "127."
 
 
 class ArchivedServer(NamedTuple):
-    """Who wrote the archived file that a dump names. server_id, server_version: as in that file; server_uuid: as the source told it
-    last; empty: it has none. hosts: which the relay is to follow; none: a directory."""
+    """The server that wrote the archived file that a dump names. `server_id` and `server_version` are from that file; `server_uuid` is
+    the source's last report; empty: it has none. `hosts` are those that the relay is configured to follow; none: a directory."""
 
     server_id: int
     server_version: str
@@ -20,7 +20,7 @@ class ArchivedServer(NamedTuple):
 
 
 def is_another_server(taken: DumpPlace, archived: ArchivedServer) -> bool:
-    """Whether the dump itself says that it is not of the source."""
+    """Return whether the dump itself says that it is not of the source."""
     if archived.server_uuid and taken.server_uuid:
         # A source gets another uuid when its auto.cnf is lost; no replica has the server_id of its source.
         return taken.server_uuid != archived.server_uuid and taken.server_id != archived.server_id
@@ -28,8 +28,8 @@ def is_another_server(taken: DumpPlace, archived: ArchivedServer) -> bool:
 
 
 def server_doubts(taken: DumpPlace, archived: ArchivedServer, *, begins_file: bool) -> list[str]:
-    """Why the dump may be of a replica all the same, a sentence each; none: it is proven. begins_file: no transaction of the file
-    is before the position.
+    """Return why the dump may be of a replica all the same, a sentence each; none: it is proven. `begins_file`: no transaction of the
+    file precedes the position.
     """
     if taken.server_id == archived.server_id or (taken.server_uuid and taken.server_uuid == archived.server_uuid):
         return []
@@ -50,7 +50,7 @@ def server_doubts(taken: DumpPlace, archived: ArchivedServer, *, begins_file: bo
 
 
 def _is_followed(host: str, hosts: Sequence[str]) -> bool:
-    """Where several may be followed, it may be one that was a replica at that time."""
+    """Return whether the host is the followed one. Where several may be followed, it may be one that was a replica at that time."""
     return len(hosts) == 1 and not _says_nothing(host) and host.casefold() == hosts[0].casefold()
 
 

@@ -1,4 +1,4 @@
-"""`metadata` in a dump of mydumper: where the server stood.
+"""`metadata` in a dump of mydumper contains the position of the server.
 
 Started dump at: 2011-05-05 13:57:17        # Started dump at: 2023-06-09 11:47:18
 SHOW MASTER STATUS:                         [master]                               or [source]
@@ -9,7 +9,7 @@ SHOW SLAVE STATUS:                          [replication]                       
         Host: 10.0.0.1
 up to 0.13                                  from 0.14 on                           with --source-data
 
-The last ones say of a replica that it is one only with --replica-data.
+The newest ones contain the fact that the server is a replica only with --replica-data.
 """
 
 import re
@@ -29,7 +29,7 @@ _OFFSET: Final = frozenset({"pos", "position", "source_log_pos"})
 
 
 def is_metadata(head: DumpHead) -> bool:
-    """Whether it is such a file."""
+    """Return whether it is such a file."""
     lines = [line for line in head.lines[:20] if line.strip()]
     return any(_STARTED.match(line) for line in lines[:3]) or bool(
         lines and lines[0] in ("[config]", "[master]", "[source]")
@@ -37,7 +37,7 @@ def is_metadata(head: DumpHead) -> bool:
 
 
 def metadata_place(head: DumpHead) -> DumpPlace:
-    """Raises: DumpRefused, also where the dumped server was a replica itself: its coordinates are its own, or its source's."""
+    """Return the place. Raises: DumpRefused, also where the server was a replica: its coordinates are its own, or its source's."""
     section = ""
     server: dict[str, tuple[int, str]] = {}
     replica_line = 0

@@ -1,4 +1,4 @@
-"""How the data come to the new server, before the statements of a seed: as the program wants it that copied them."""
+"""Advice on how to restore the data on the new server before the statements of a seed, by the program that copied them."""
 
 import shlex
 from typing import Final
@@ -15,7 +15,7 @@ _GTID_POSITION: Final = "/^SET GLOBAL gtid_slave_pos=/d"
 
 
 def restore_advice(taken: DumpPlace | None) -> str:
-    """What to do first. taken: None: it is not known what the data were copied with."""
+    """Return the first step. `taken` None: the program that copied the data is not known."""
     if taken is None:
         return _sql("cat dump.sql")
     if taken.made_by == "xtrabackup":
@@ -32,7 +32,7 @@ def restore_advice(taken: DumpPlace | None) -> str:
         return _sql(f"{cat} {path}")
     lines = [f"{line}d" for line in taken.carried_out]
     is_mariadb = taken.made_by == "mariadb-dump"
-    # With --gtid behind all data: its line is not known here.
+    # With --gtid it is after all data: its line is not known here.
     leaving_out = f"sed '{'; '.join([*lines, _GTID_POSITION] if is_mariadb else lines)}'"
     if len(lines) == 1 and not is_mariadb:
         leaving_out = f"sed {lines[0]}"

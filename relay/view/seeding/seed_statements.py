@@ -1,4 +1,4 @@
-"""The statements that make a server with restored data a replica of a view, in the words of its version."""
+"""The statements that make a server with restored data a replica of a view, in the syntax of its version."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -10,15 +10,15 @@ from relay.view.seeding.restore_advice import restore_advice
 from relay.view.view_place import ViewPlace
 
 _SOURCE_WORDS: Final = (8, 0)
-"""From 8.0.23 on: CHANGE REPLICATION SOURCE TO; 8.4 knows nothing else."""
+"""The version from which (8.0.23) CHANGE REPLICATION SOURCE TO is used; 8.4 knows nothing else."""
 _RESET_BINARY_LOGS: Final = (8, 4)
-"""From 8.2 on: RESET BINARY LOGS AND GTIDS; RESET MASTER is gone from 8.4 on."""
+"""The version from which RESET BINARY LOGS AND GTIDS, known since 8.2, is used; RESET MASTER is removed from 8.4 on."""
 _AUTO_POSITION: Final = (5, 6)
-"""From 5.6.5 on: MASTER_AUTO_POSITION."""
+"""The version from which (5.6.5) MASTER_AUTO_POSITION is used."""
 _ASSIGNS: Final = (8, 0)
-"""From 8.0.23 on: ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS."""
+"""The version from which (8.0.23) ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS is used."""
 _GTIDS_WANT_OPTIONS: Final = (5, 7)
-"""Up to this one a server with GTIDs has to be started with log_bin and log_slave_updates, for 5.6 at least."""
+"""The last version in which a server with GTIDs must be started with log_bin and log_slave_updates, at least for 5.6."""
 
 _IN_PLACE: Final = "The server keeps its data."
 _STEPPED_UP: Final = (
@@ -28,7 +28,9 @@ _STEPPED_UP: Final = (
 
 
 class RelayAddress(NamedTuple):
-    """Where the replica connects to. user: an account that sees the view; empty: none is configured. tls: whether it may use it."""
+    """The relay's address for the replica. `user` is an account that sees the view; empty: none is configured. `tls`: it may
+    use TLS.
+    """
 
     host: str
     port: int
@@ -37,7 +39,7 @@ class RelayAddress(NamedTuple):
 
 
 class SeedStatements(NamedTuple):
-    """statements: in their order, without semicolons. hints: what to know, a sentence each."""
+    """The `statements` in their order, without semicolons, and `hints`, a sentence each."""
 
     statements: Sequence[str]
     hints: Sequence[str]
@@ -52,8 +54,8 @@ def seed_statements(
     in_place: bool = False,
     taken: DumpPlace | None = None,
 ) -> SeedStatements:
-    """executed: what is executed before `place`. in_place: for a server that is a replica already and keeps its data and binlogs.
-    taken: the dump that is to be restored before; None: it is not known.
+    """Return the statements. `executed` is what is executed before `place`. `in_place`: the server is a replica already and keeps its
+    data and binlogs. `taken` is the dump that must be restored before; None: it is not known.
     """
     by_gtid = settings.gtids != "anonymous" and bool(executed or settings.gtids == "assign")
     statements = [f"STOP {_replica(settings)}"] if in_place else []
@@ -69,7 +71,7 @@ def seed_statements(
 
 def _gtids(settings: ViewSettings, executed: GtidSet, *, in_place: bool) -> list[str]:
     if in_place:
-        # A plus adds to what it has of its own. Before 8.0 there is none: gtid_purged is set where nothing is executed.
+        # A plus adds to its own GTIDs. Before 8.0 there is none: gtid_purged is set where nothing is executed.
         plus = "+" if settings.target_version >= _SOURCE_WORDS else ""
         return [f"SET GLOBAL gtid_purged = '{plus}{executed.line}'"] if executed else []
     new = settings.target_version >= _RESET_BINARY_LOGS
@@ -89,7 +91,7 @@ def _change(settings: ViewSettings, place: ViewPlace, relay: RelayAddress, *, by
     if relay.tls:
         options.append(f"{prefix}_SSL = 1")
     elif settings.target_version >= _SOURCE_WORDS:
-        # Newer ones demand TLS unless told not to; then they have to ask for the key that passwords are sent with.
+        # Newer ones demand TLS unless configured otherwise; then they must request the key that passwords are sent with.
         options += ["SOURCE_SSL = 0", "GET_SOURCE_PUBLIC_KEY = 1"]
     if by_gtid:
         options.append(f"{prefix}_AUTO_POSITION = 1")

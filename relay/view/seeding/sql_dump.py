@@ -7,12 +7,12 @@
     -- CHANGE MASTER TO MASTER_LOG_FILE='mysql-bin.000002', MASTER_LOG_POS=559;
     -- Current Database: `shop`
 
-Whose position it is says the heading alone: with --dump-slave the same statement has that of the dumped server's own source.
---compact and --skip-comments leave the heading out, and not the statement.
+Only the heading says whose position it is: with --dump-slave the same statement has that of the dumped server's own source.
+--compact and --skip-comments leave out the heading, but not the statement.
 
-With --master-data=1 the statement is no comment; of mariadb-dump --gtid one without a place is none, and the one with it stays one.
-8.0.26 and later write CHANGE REPLICATION SOURCE TO with --source-data. What
-stands behind the first definition is never looked at: it is the users' data.
+With --master-data=1 the statement is no comment; with mariadb-dump --gtid the one without a place is none, and the one with it is still
+one. 8.0.26 and later write CHANGE REPLICATION SOURCE TO with --source-data. Lines after the first definition are never looked at: they
+are the users' data.
 """
 
 import re
@@ -28,7 +28,7 @@ _CHANGE: Final = re.compile(
 )
 _OPTION: Final = re.compile(r"\s*(?P<name>\w+)\s*=\s*(?:'(?P<text>(?:[^'\\]|\\.|'')*)'|(?P<word>[\w.]+))\s*(?:,|\Z)")
 _LONGEST_STATEMENT: Final = 8192
-"""Characters. A server's names and numbers need a few hundred."""
+"""The longest statement in characters. A server's names and numbers need a few hundred."""
 _DATA: Final = re.compile(
     r"(?:/\*!\d*\s*)?(?:CREATE|INSERT|REPLACE|DROP|USE|LOCK|DELIMITER|ALTER)\b|-- Current Database:|-- Table structure|"
     r"-- Dumping data|-- (?:Final|Temporary) view structure",
@@ -65,7 +65,7 @@ class _Found(NamedTuple):
 
 
 def sql_dump_place(head: DumpHead) -> DumpPlace:
-    """Raises: DumpRefused, also where the coordinates are those of the dumped server's own source (--dump-slave), or may be."""
+    """Return the place. Raises: DumpRefused, also where the coordinates are of the server's own source (--dump-slave), or may be."""
     made_by, host, version = "a dump", "", ""
     of_a_replica = is_headed = False
     found: list[_Found] = []
@@ -88,7 +88,7 @@ def sql_dump_place(head: DumpHead) -> DumpPlace:
             if len(line) > _LONGEST_STATEMENT:
                 raise head.refuse(number, f"a statement of {len(line)} characters, which no dump program has written.")
             options = dict(_options(head, number, change["options"].rstrip("; \t")))
-            # MariaDB names the connection, be it '', in what --dump-slave writes, and there only.
+            # MariaDB names the connection, be it '', in the statement that --dump-slave writes, and only there.
             is_of_replica = of_a_replica or change["connection"] is not None
             position = _position(head, number, options, of_a_replica=is_of_replica)
             if line[:1] not in "-#":
@@ -121,7 +121,7 @@ def _group(pattern: re.Pattern[str], line: str) -> str:
 
 
 def _position(head: DumpHead, line: int, given: dict[str, str], *, of_a_replica: bool) -> Position | None:
-    """None: it names none. Raises: DumpRefused."""
+    """Return the position; None: it names none. Raises: DumpRefused."""
     file = next((given[name] for name in _FILE if name in given), None)
     offset = next((given[name] for name in _OFFSET if name in given), None)
     if file is None and offset is None:
@@ -152,5 +152,5 @@ def _options(head: DumpHead, line: int, options: str) -> Iterator[tuple[str, str
 
 
 def _unquoted(text: str) -> str:
-    # Other escapes stay: what has them is no binlog's name.
+    # Other escapes stay: a name with them is no binlog's name.
     return text.replace("\\'", "'").replace("''", "'")

@@ -1,1 +1,1 @@
-"""Why views stop: every reason with its words, a replica's error number and the ways on; and the record of a stop."""
+"""The stops of views: every reason with its text, a replica's error number and the ways to continue; and the record of a stop."""

@@ -1,4 +1,4 @@
-"""Why a view stops before a definition, or before rows, for what replicas make of a table."""
+"""The reasons why a view stops before a definition, or before rows, because of a table on replicas."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ from relay.view.stops.stop_reason import (
 )
 
 _NO_CONVERSION: Final = 13146
-"""What MySQL 9.7 stops with where a column of an event cannot become the replica's."""
+"""The error of MySQL 9.7 where a column of an event cannot be converted to the replica's."""
 _OTHER_TYPE: Final = (
     "give the column another type on the source, or keep the table in a schema that the source does not log "
     "(binlog-ignore-db)"
@@ -30,26 +30,26 @@ Statement = LoggedQuery | bytes
 
 
 def create_select(statement: Statement, engine: str) -> Untranslatable:
-    """CREATE TABLE ... SELECT into a table without transactions."""
+    """Return the stop at CREATE TABLE ... SELECT into a table without transactions."""
     text = f"CREATE TABLE ... SELECT into {engine}: {shown(statement)}"
     return stop("create_select", ErrorCode.ER_GTID_UNSAFE_CREATE_SELECT, text, TO_INNODB, SKIP)
 
 
 def create_select_statement(statement: Statement, title: str) -> Untranslatable:
-    """CREATE TABLE ... SELECT as a statement."""
+    """Return the stop at CREATE TABLE ... SELECT as a statement."""
     text = f"{title} gives the columns of CREATE TABLE ... SELECT other types than the source: {shown(statement)}"
     return stop("create_select_statement", 0, text, LOG_ROWS, "define every column in it", SKIP)
 
 
 def create_select_with_gtid(statement: Statement, title: str, *, with_rows: bool) -> Untranslatable:
-    """CREATE TABLE ... SELECT under one GTID: as a statement, or with_rows in the same transaction."""
+    """Return the stop at CREATE TABLE ... SELECT under one GTID: as a statement, or `with_rows` in the same transaction."""
     text = f"{title} cannot run a definition and rows under one GTID: {shown(statement)}"
     error = ErrorCode.ER_PARSE_ERROR if with_rows else ErrorCode.ER_GTID_UNSAFE_CREATE_SELECT
     return stop("create_select_with_gtid", error, text, 'use a view with gtids = "anonymous"', SKIP)
 
 
 def partitions(statement: Statement, engine: str) -> Untranslatable:
-    """A partitioned table of an engine that has no partitions on the target."""
+    """Return the stop at a partitioned table of an engine that has no partitions on the target."""
     return stop(
         "partitions_not_supported",
         ErrorCode.ER_CHECK_NOT_IMPLEMENTED,
@@ -60,13 +60,13 @@ def partitions(statement: Statement, engine: str) -> Untranslatable:
 
 
 def engine_missing(statement: Statement, engine: str, error: int) -> Untranslatable:
-    """An engine that the target does not have, and that no other can replace."""
+    """Return the stop at an engine that the target does not have, and that no other can replace."""
     text = f"the replica has no engine that can replace {engine}: {shown(statement)}"
     return stop("engine_not_supported", error, text, "create the table on the replicas by hand", SKIP)
 
 
 def not_for_innodb(statement: Statement, why: str, error: int) -> Untranslatable:
-    """A definition that InnoDB refuses, or interprets differently."""
+    """Return the stop at a definition that InnoDB refuses, or interprets differently."""
     return stop("definition_not_for_innodb", error, f"{why}: {shown(statement)}", KEEP_ENGINES, SKIP)
 
 
@@ -112,19 +112,19 @@ def commented_key(statement: Statement) -> Untranslatable:
 def clause_unknown(
     title: str, statement: Statement, clause: str, error: int = ErrorCode.ER_PARSE_ERROR
 ) -> Untranslatable:
-    """A clause at which replicas would stop. title: of the replicas' server."""
+    """Return the stop at a clause at which replicas would stop. `title` names the replicas' server."""
     text = f"{title} does not support {clause}: {shown(statement)}"
     return stop("definition_not_in_target", error, text, _DEFINE_WITHOUT, SKIP)
 
 
 def clause_ignored(title: str, statement: Statement, clause: str, effect: str) -> Untranslatable:
-    """A clause that replicas would ignore silently."""
+    """Return the stop at a clause that replicas would ignore silently."""
     text = f"{title} parses {clause} and ignores it, {effect}: {shown(statement)}"
     return stop("definition_ignored_by_target", 0, text, _DEFINE_WITHOUT, SKIP)
 
 
 def definition_differs(title: str, statement: Statement, what: str) -> Untranslatable:
-    """A definition that would have another result on the replicas' tables."""
+    """Return the stop at a definition that would have another result on the replicas' tables."""
     text = f"{title} handles {what} differently from the source: {shown(statement)}"
     return stop(
         "definition_differs_in_target",
@@ -135,7 +135,7 @@ def definition_differs(title: str, statement: Statement, what: str) -> Untransla
 
 
 def generated_column_differs(title: str, statement: Statement, what: str, column: str) -> Untranslatable:
-    """A generated column, which replicas compute for each row."""
+    """Return the stop at a generated column, which replicas compute for each row."""
     return stop(
         "definition_differs_in_target",
         0,
@@ -155,7 +155,7 @@ def rows_not_in_order(statement: Statement, clause: str, why: str) -> Untranslat
 
 
 def order_unknown(statement: Statement, table: TableName, clause: str) -> Untranslatable:
-    """The same of a table whose definition is unknown."""
+    """Return the same stop for a table whose definition is unknown."""
     raised = stop(
         "definition_needs_table",
         0,
@@ -185,13 +185,13 @@ def condition_unknown(statement: Statement, table: TableName, needed: str) -> Un
 def column_type(
     column: int, table: TableName, kind: str, title: str, *ways: str, error: int = ErrorCode.ER_SLAVE_CONVERSION_FAILED
 ) -> Untranslatable:
-    """Rows of a table with a column of a type that the target does not have."""
+    """Return the stop at rows of a table with a column of a type that the target does not have."""
     text = f"column {column} of {named(table)} is of type {kind}, which {title} does not have"
     return stop("column_type_not_in_target", error, text, *ways or (_OTHER_TYPE,), SKIP)
 
 
 def column_type_of_mariadb(column: int, table: TableName, number: int) -> Untranslatable:
-    """The same of a MariaDB's type, by its number in the binlog."""
+    """Return the same stop for a MariaDB's type, by its number in the binlog."""
     way = (
         "rebuild the table at the source (ALTER TABLE ... FORCE), so that its columns have current types, and begin "
         "the view after that"
@@ -200,7 +200,7 @@ def column_type_of_mariadb(column: int, table: TableName, number: int) -> Untran
 
 
 def decimal_scale(table: TableName, column: int, precision: int, scale: int) -> Untranslatable:
-    """More decimals than MySQL allows."""
+    """Return the stop at more decimals than MySQL allows."""
     text = f"column {column} of {named(table)} is DECIMAL({precision},{scale}), and MySQL allows at most 30 decimals"
     return stop(
         "decimal_scale",
@@ -226,7 +226,7 @@ def old_temporal(table: TableName, column: int, kind: str) -> Untranslatable:
 
 
 def json_refused(table: TableName, column: int, why: str, error: int) -> Untranslatable:
-    """A text that is JSON for MariaDB, and not for MySQL."""
+    """Return the stop at a text that is JSON for MariaDB, and not for MySQL."""
     return stop(
         "json_not_in_target",
         error or ErrorCode.ER_INVALID_JSON_TEXT_IN_PARAM,
@@ -272,7 +272,7 @@ def table_differs(table: TableName, what: str, believed: Sequence[str]) -> Untra
 
 
 def partial_replace_image(table: TableName, missing: int) -> Untranslatable:
-    """The binlog does not have all columns of a row that REPLACE changed in place."""
+    """The binlog does not contain all columns of a row that REPLACE changed in place."""
     return stop(
         "partial_replace_image",
         0,

@@ -1,4 +1,4 @@
-"""What newer MySQL servers refuse or take otherwise in binlogs of older ones, each fact once.
+"""The facts about binlogs of older MySQL servers that newer ones refuse or execute differently, each fact once.
 
 The rules of views stop or translate by these rows, and the audit `readiness` looks for the same.
 """
@@ -33,14 +33,14 @@ _THROUGH_5_7: Final = "replicate through a MySQL 5.1 to 5.7 in between; or repai
 
 
 class EventDifference(NamedTuple):
-    """Events of `types` (codes) that MySQL does not read from version `since` on. way: on, for a view that stops there."""
+    """Events of `types` (codes) that MySQL does not read from version `since` on. `way` is the advice of a view that stops there."""
 
     types: frozenset[int]
     since: Version
     way: str
 
     def stop(self, kind: int) -> Untranslatable:
-        """The stop at an event of them."""
+        """Return the stop at an event of them."""
         return (
             transaction_stops.incident()
             if kind == INCIDENT_EVENT
@@ -49,9 +49,9 @@ class EventDifference(NamedTuple):
 
 
 class DefinitionDifference(NamedTuple):
-    """A CREATE or ALTER TABLE with what MySQL refuses from version `since` on, with `error`.
+    """A CREATE or ALTER TABLE that MySQL refuses from version `since` on, with `error`.
 
-    finds: the engine or the clause; "": nothing. stop: None: a view translates it.
+    `finds` returns the engine or the clause; "": nothing. `stop` None: a view translates it.
     """
 
     since: Version
@@ -94,15 +94,15 @@ ENGINE_MISSING: Final = DefinitionDifference(
 )
 PARTITIONED_ENGINE: Final = DefinitionDifference((8, 0), 1178, _partitioned_engine, definition_stops.partitions)
 TYPE_OPTION: Final = DefinitionDifference((5, 5), ErrorCode.ER_PARSE_ERROR, _type_option)
-"""TYPE= of 4.x and 5.0 is ENGINE=."""
+"""The option TYPE= of 4.x and 5.0, which is ENGINE= today."""
 
 _HASH_IS_THE_PASSWORD_SINCE: Final = (5, 7, 6)
 
 
 def password_hash(query: LoggedQuery, source: Version, target: Version) -> Untranslatable | None:
-    """The stop at SET PASSWORD, whose hash a target since 5.7.6 takes for the password itself; None: it does not.
+    """Return the stop at SET PASSWORD, whose hash a target since 5.7.6 takes for the password itself; None: it does not.
 
-    source, target: versions; target: of two parts.
+    `source` and `target` are versions; `target` has two parts.
     """
     is_older = (0, 0, 0) < source < _HASH_IS_THE_PASSWORD_SINCE
     if is_older and target >= _HASH_IS_THE_PASSWORD_SINCE[:2] and query.kind.thing == "PASSWORD":

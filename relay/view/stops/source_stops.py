@@ -1,4 +1,4 @@
-"""Why a view does not continue from one place of the archive to the next: files, sources, GTIDs, numbers, disks."""
+"""The reasons why a view does not continue from one place of the archive to the next: files, sources, GTIDs, numbers, disks."""
 
 from typing import Final
 from uuid import UUID
@@ -22,7 +22,7 @@ def file_missing(name: str) -> StopReason:
 
 
 def start_inside(view: str, start: Position, before: int, after: int | None) -> StopReason:
-    """A view's start is not between two transactions. before, after: the nearest such offsets; None: not known yet."""
+    """A view's start is not between two transactions. `before` and `after` are the nearest such offsets; None: not known yet."""
     near = f"{start.file}:{before} before, {'none after yet' if after is None else f'{start.file}:{after} after'}"
     text = f"start = {start} is inside a transaction: the nearest good positions are {near}"
     advice = (
@@ -34,13 +34,13 @@ def start_inside(view: str, start: Position, before: int, after: int | None) -> 
 
 
 def start_file_missing(view: str, start: Position, oldest: str) -> StopReason:
-    """The archive has no file of that name. oldest: its oldest file's name."""
+    """The archive has no file of that name. `oldest` is its oldest file's name."""
     why = f"{start.file}, with which the view begins, is not in the archive yet; its oldest file is {oldest}"
     return start_not_archived(view, start, why)
 
 
 def start_not_archived(view: str, start: Position, why: str) -> StopReason:
-    """The archive does not have a view's start. why: what it has instead, which stays the same."""
+    """The archive does not have a view's start. `why` says what it has instead, which stays the same."""
     text = f"start = {start}: {why}"
     advice = (
         f"If it still arrives, the view begins by itself. Otherwise correct start of [[view]] {view} and restart the "
@@ -50,18 +50,18 @@ def start_not_archived(view: str, start: Position, why: str) -> StopReason:
 
 
 def source_changed(name: str, why: str = "") -> StopReason:
-    """After the file `name` the files of another source begin. why: the reason for which it is unknown what replicas have of them."""
+    """After the file `name` the files of another source begin. `why` is the reason why replicas' transactions of it are unknown."""
     text = f"another source is followed since the end of {name}, and which of its transactions the view has already is not known"
     return StopReason("source_changed", f"{text}: {why}" if why else text, 0, _NEW_VIEW)
 
 
 def without_gtids(name: str) -> StopReason:
-    """The same, and replicas of the view do not follow by GTID."""
+    """The source changes, and replicas of the view do not follow by GTID."""
     return source_changed(name, "the view gives transactions no GTIDs")
 
 
 def numbers_assigned(name: str) -> StopReason:
-    """The same, and the other source may have the same transactions under other GTIDs than the view."""
+    """The source changes, and it may have the same transactions under other GTIDs than the view."""
     why = "the view gave numbers to transactions that had no GTIDs, and under which ones the other source may have them"
     return source_changed(name, f"{why} is not known")
 
@@ -173,7 +173,7 @@ def map_lost(view: str, file: str) -> StopReason:
 def internal_error(
     view: str, error: Exception, where: str, longest_pause_s: float, *, is_in_transaction: bool
 ) -> StopReason:
-    """An unforeseen exception. where: of the code; longest_pause_s: between two attempts."""
+    """An unforeseen exception occurred at `where` in the code. `longest_pause_s` is that between two attempts."""
     advice = (
         "This is a bug in binlog-relay: please report it, with the line task_failed of the log. The relay retries at most "
         f"{longest_pause_s / 60:.0f} minutes later."

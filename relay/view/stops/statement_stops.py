@@ -1,4 +1,4 @@
-"""Why a view stops before a statement that replicas would run with another result, or not at all."""
+"""The reasons why a view stops before a statement that replicas would run with another result, or not at all."""
 
 from typing import Final
 
@@ -20,9 +20,9 @@ from relay.view.stops.stop_reason import (
 )
 
 UNKNOWN_COLLATION: Final = 22
-"""EE_UNKNOWN_COLLATION, of the servers' own library."""
+"""The error EE_UNKNOWN_COLLATION, of the servers' own library."""
 UNKNOWN_DEFINITION: Final = "unknown_table_definition"
-"""May end by itself: the source may still report the table."""
+"""The name of a stop that may end by itself: the source may still report the table."""
 _BY_HAND: Final = SKIP.removeprefix("or ")
 _NATIVE: Final = (
     "with innodb_native_foreign_keys = ON in my.cnf replicas behave as the source: then write "
@@ -33,7 +33,7 @@ Statement = LoggedQuery | bytes
 
 
 def password_hash(statement: Statement) -> Untranslatable:
-    """SET PASSWORD with a hash."""
+    """Return the stop at SET PASSWORD with a hash."""
     return stop(
         "password_hash",
         0,
@@ -78,7 +78,7 @@ def fulltext_search(statement: Statement, tables: list[TableName]) -> Untranslat
 
 
 def replace_in_parent_table(statement: Statement, table: TableName, children: list[TableName]) -> Untranslatable:
-    """REPLACE of rows to which others refer with ON DELETE CASCADE or SET NULL. children: (): whether some do is unknown."""
+    """Return the stop at a REPLACE of rows to which `children` refer with ON DELETE CASCADE or SET NULL; (): they are unknown."""
     fact = f"{named(*children)} refers to rows of {named(table)}"
     ways = [_NATIVE, _BY_HAND, _ROWS_HAVE_NONE]
     if not children:
@@ -98,7 +98,7 @@ def replace_in_parent_table(statement: Statement, table: TableName, children: li
 
 
 def incomplete_cascade(statement: Statement, table: TableName, reached: list[TableName]) -> Untranslatable:
-    """DELETE whose cascade a server that executes foreign keys itself does not finish."""
+    """Return the stop at a DELETE whose cascade a server that executes foreign keys itself does not finish."""
     return stop(
         "incomplete_cascade",
         0,
@@ -111,7 +111,7 @@ def incomplete_cascade(statement: Statement, table: TableName, reached: list[Tab
 
 
 def tables_unknown(name: str, statement: Statement, why: str) -> Untranslatable:
-    """REPLACE or DELETE, and the tables that it changes are unknown. name: of the stop that it may be."""
+    """Return the stop `name`, which is possible at a REPLACE or DELETE whose tables are unknown."""
     return stop(
         name,
         0,
@@ -124,7 +124,7 @@ def tables_unknown(name: str, statement: Statement, why: str) -> Untranslatable:
 
 
 def multi_table_delete(statement: Statement, why: str) -> Untranslatable:
-    """DELETE of several tables, whose order matters."""
+    """Return the stop at a DELETE of several tables, whose order matters."""
     return stop(
         "multi_table_delete",
         0,
@@ -139,7 +139,7 @@ def multi_table_delete(statement: Statement, why: str) -> Untranslatable:
 
 
 def multi_table_update(statement: Statement, tables: list[TableName], triggered: list[TableName]) -> Untranslatable:
-    """UPDATE of several tables, in whose order triggers are executed."""
+    """Return the stop at an UPDATE of several tables, in whose order triggers are executed."""
     return stop(
         "multi_table_update",
         0,
@@ -152,7 +152,7 @@ def multi_table_update(statement: Statement, tables: list[TableName], triggered:
 
 
 def inside(program: str, stopped: Untranslatable) -> Untranslatable:
-    """The same stop, of a statement in a trigger or a function: `the trigger d.tr`."""
+    """Return the same stop for a statement in a trigger or a function: `the trigger d.tr`."""
     return Untranslatable(
         stopped.reason._replace(text=f"in {program}, which the statement executes, {stopped.reason.text}")
     )
@@ -176,7 +176,7 @@ def unknown_table_definition(statement: Statement, table: TableName, where: str)
 def syntax_unknown(
     title: str, statement: Statement, what: str, error: int = ErrorCode.ER_PARSE_ERROR
 ) -> Untranslatable:
-    """Words or a function at which replicas would stop. title: of the replicas' server."""
+    """Return the stop at words or a function at which replicas would stop. `title` names the replicas' server."""
     text = f"{title} does not support {what}: {shown(statement)}"
     return stop("statement_not_in_target", error, text, LOG_ROWS, "write the statement differently", SKIP)
 
@@ -188,7 +188,7 @@ def statement_differs(title: str, statement: Statement, what: str) -> Untranslat
 
 
 def collation_of_values_differs(title: str, statement: Statement, default: str, chosen: str) -> Untranslatable:
-    """A value of utf8mb4 without a collation, where the view's choice for the source's default is not the target's default."""
+    """Return the stop at a value of utf8mb4 without a collation, where the view's choice for its default is not the target's."""
     return stop(
         "statement_differs_in_target",
         0,
@@ -201,7 +201,7 @@ def collation_of_values_differs(title: str, statement: Statement, default: str, 
 
 
 def not_parsed(statement: Statement, why: str) -> Untranslatable:
-    """A statement that cannot be judged."""
+    """Return the stop at a statement that cannot be judged."""
     text = f"the statement cannot be judged, {why}: {shown(statement)}"
     return stop("statement_not_parsed", 0, text, "find out whether the replicas can run it", SKIP)
 
@@ -213,20 +213,20 @@ def status_damaged(statement: Statement, why: str) -> Untranslatable:
 
 
 def sql_mode_missing(title: str, statement: Statement, mode: str, effect: str = "") -> Untranslatable:
-    """A mode of the session that changes the statement's result. effect: how, as in "by which '' is NULL"."""
+    """Return the stop at a mode that changes the statement's result; `effect` says how, as in "by which '' is NULL"."""
     effect = effect or "under which this ran"
     text = f"{title} has no sql_mode {mode}, {effect}: {shown(statement)}"
     return stop("sql_mode_not_in_target", 0, text, "remove it from sql_mode at the source", LOG_ROWS, SKIP)
 
 
 def status_variable_unknown(statement: Statement, code: int) -> Untranslatable:
-    """A status variable that no server is known to write: servers silently skip it and all that follows it."""
+    """The statement has a status variable that no server is known to write: servers silently skip it and all that follows it."""
     text = f"status variable {code} of this is not known: {shown(statement)}"
     return stop("status_variable_unknown", 0, text, NEWER_RELAY, SKIP)
 
 
 def connection_flags_unknown(statement: Statement, flags: int) -> Untranslatable:
-    """Options of the connection that no MariaDB is known to write."""
+    """The connection has options that no MariaDB is known to write."""
     return stop(
         "status_variable_unknown",
         0,
@@ -237,7 +237,7 @@ def connection_flags_unknown(statement: Statement, flags: int) -> Untranslatable
 
 
 def locale_missing(title: str, statement: Statement, number: int) -> Untranslatable:
-    """Names of months and days that the replicas do not have."""
+    """Return the stop at names of months and days that the replicas do not have."""
     text = f"{title} has no lc_time_names of number {number}: {shown(statement)}"
     return stop(
         "status_variable_unknown",
@@ -251,7 +251,7 @@ def locale_missing(title: str, statement: Statement, number: int) -> Untranslata
 def collation_missing(
     title: str, collation: str, *ways: str, error: int = UNKNOWN_COLLATION, needs: bytes = b""
 ) -> Untranslatable:
-    """A collation that the replicas do not have, and that none replaces. needs: the statement that uses it."""
+    """Return the stop at a collation that the replicas do not have, and that none replaces. `needs` is the statement that uses it."""
     text = f"{title} has no collation {collation}" + (
         f", which this needs: {shown(needs)}" if needs else " or one in its place"
     )
@@ -259,13 +259,13 @@ def collation_missing(
 
 
 def collation_mapped_wrong(title: str, collation: str, chosen: str) -> Untranslatable:
-    """The view's `collations` name one that cannot replace it. chosen: which one, and why."""
+    """The view's `collations` name one that cannot replace it. `chosen` says which one, and why."""
     text = f"the view's `collations` replace {collation} by {chosen}"
     way = f"name one of {title} with the same character set, such as 45 (utf8mb4_general_ci) for utf8mb4, and rebuild the view"
     return stop("collation_not_in_target", UNKNOWN_COLLATION, text, way)
 
 
 def collation_name_unknown(title: str, what: str, way: str) -> Untranslatable:
-    """A statement names a collation or a character set that no server is known to have. what: as in "the collation x"."""
+    """A statement names a collation or character set that no server is known to have. `what` is as in "the collation x"."""
     text = f"the statement names {what}, and which collation of {title} replaces it is unknown"
     return stop("collation_not_in_target", ErrorCode.ER_UNKNOWN_COLLATION, text, way, SKIP)

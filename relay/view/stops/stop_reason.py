@@ -1,4 +1,4 @@
-"""A reason for which a view stops, and the one way in which rules raise it."""
+"""A reason for which a view stops, and the exception with which rules raise it."""
 
 from typing import Final, NamedTuple
 
@@ -8,7 +8,7 @@ from protocol.sql.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 
 SKIP: Final = "or make the change on the replicas by hand, then `view skip`"
-"""The last way on. Advice ends with it."""
+"""The last way to continue, which ends an advice."""
 KEEP_ENGINES: Final = 'use a view with engines = "keep"'
 TO_INNODB: Final = 'use a view with engines = "innodb"'
 LOG_ROWS: Final = "set binlog_format = ROW at the source"
@@ -18,9 +18,9 @@ _SHOWN_CHARACTERS: Final = 160
 
 
 class StopReason(NamedTuple):
-    """Why a view cannot go on before a transaction. name: snake_case, as in docs/ERRORS.md. text: what is wrong with which statement or
-    table, one sentence. error: the number that a replica would stop with; 0: it would not stop, and would differ silently. advice:
-    the ways on."""
+    """The reason why a view cannot continue before a transaction. `name` is snake_case, as in docs/ERRORS.md. `text` says what is wrong
+    with which statement or table, in one sentence. `error` is the number that a replica would stop with; 0: it would not stop, and
+    would differ silently. `advice` contains the ways to continue."""
 
     name: str
     text: str
@@ -29,7 +29,7 @@ class StopReason(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What is wrong and the ways on, as sentences."""
+        """The text and the ways to continue, as sentences."""
         text = self.text if self.text.endswith(".") or not self.text else f"{self.text}."
         advice = self.advice and f"{self.advice[0].upper()}{self.advice[1:].removesuffix('.')}."
         return f"{text} {advice}".strip()
@@ -52,7 +52,7 @@ class TableUnknown(Untranslatable):
 
 
 def stop(name: str, error: int, text: str, *ways: str) -> Untranslatable:
-    """Return the exception to raise. name, error, text: see StopReason; ways: the ways on, best first."""
+    """Return the exception to raise, with the `name`, `error` and `text` of its StopReason; `ways` to continue begin with the best."""
     return Untranslatable(StopReason(name, text, error, "; ".join(ways)))
 
 

@@ -1,4 +1,4 @@
-"""Why a view stops before a transaction: its events, its GTID, its engines, its end."""
+"""The reasons why a view stops before a transaction: its events, its GTID, its engines, its end."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ from relay.view.stops.stop_reason import (
 )
 
 UNKNOWN_EVENT: Final = 13121
-"""What the applier of MySQL 8.4 and later stops with at an event that it does not read."""
+"""The error with which the applier of MySQL 8.4 and later stops at an event that it does not read."""
 _KNOWN_ENGINES: Final = "name the engines of tables from before the archive in the view's known_engines"
 _NOTHING_LEFT_OUT: Final = (
     "compare the tables that it changed with the source's, repair them on the replicas, then `view skip`"
@@ -28,13 +28,13 @@ _NOTHING_LEFT_OUT: Final = (
 
 
 def event_unsupported(kind: int, *ways: str, error: int = UNKNOWN_EVENT) -> Untranslatable:
-    """An event that no replica of the view reads. kind: its type code."""
+    """Return the stop at an event of the type code `kind`, which no replica of the view reads."""
     text = f"no replica of this view reads events of type {event_type_name(kind)} ({kind})"
     return stop("event_unsupported", error, text, *ways or (SKIP.removeprefix("or "),))
 
 
 def event_not_in_target(kind: int, title: str) -> Untranslatable:
-    """An event of a newer source that the target does not read and that is not optional."""
+    """Return the stop at an event of a newer source that the target does not read and that is not optional."""
     text = f"{title} cannot read an event of type {event_type_name(kind)}"
     return stop("event_not_in_target", ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE, text, NEWER_RELAY, SKIP)
 
@@ -62,7 +62,7 @@ def user_variable_cut(name: bytes) -> Untranslatable:
 
 
 def group_damaged() -> Untranslatable:
-    """A transaction to whose events nothing can be added."""
+    """Return the stop at a transaction to whose events nothing can be added."""
     return malformed(
         "a GTID event is too short, or the status variables of a statement cannot be read: one exceeds their end"
     )
@@ -119,7 +119,7 @@ def not_splittable() -> Untranslatable:
 
 
 def uncertain_rollback(why: str, statement: LoggedQuery | None) -> Untranslatable:
-    """What the source's tables kept of what was rolled back is not certain."""
+    """It is uncertain which rolled back changes the source's tables kept."""
     text = (
         f"a part of the transaction was rolled back, and what the source's tables kept of it is uncertain ({why}): "
         f"{shown(statement)}"
@@ -141,7 +141,7 @@ def nothing_kept() -> Untranslatable:
 
 
 def failed_partway(statement: LoggedQuery, tables: tuple[TableName, ...], why: str = "") -> Untranslatable:
-    """A statement failed, and what it had done remained. tables: where; (): that is unknown, for the reason `why`."""
+    """A statement failed, and its changes in `tables` remained; (): the tables are unknown, for the reason `why`."""
     kept = f"{named(*tables)}, without transactions at the source, kept what it had done before"
     if not tables:
         kept = f"whether a table without transactions kept what it had done before is unknown ({why})"
@@ -150,7 +150,7 @@ def failed_partway(statement: LoggedQuery, tables: tuple[TableName, ...], why: s
 
 
 def xa_changes_plain_tables(statement: LoggedQuery | None, tables: list[TableName], error: int) -> Untranslatable:
-    """A prepared XA transaction changes what remains however it ends. tables: (): it defines a temporary table."""
+    """A prepared XA transaction changes something that remains however it ends. `tables` (): it defines a temporary table."""
     if not tables:
         what = "it creates or drops a temporary table, which the replica takes in no transaction"
     elif error:
@@ -176,7 +176,7 @@ def xa_prepared(xid: str, title: str) -> Untranslatable:
 
 
 def partial_updates(title: str) -> Untranslatable:
-    """Update events that contain changes of JSON values only."""
+    """Return the stop at update events that contain changes of JSON values only."""
     text = f"rows whose JSON columns are logged as changes only (Partial_update_rows), which {title} cannot read"
     return stop(
         "partial_update_rows",
@@ -188,13 +188,13 @@ def partial_updates(title: str) -> Untranslatable:
 
 
 def payload_unreadable(why: str, way: str) -> Untranslatable:
-    """A compressed transaction that cannot be unpacked."""
+    """Return the stop at a compressed transaction that cannot be unpacked."""
     text = f"the transaction is compressed and cannot be unpacked: {why}"
     return stop("compressed_transaction", ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE, text, way)
 
 
 def tagged_gtid(gtid: str, title: str) -> Untranslatable:
-    """A GTID with a tag, which the view must keep."""
+    """Return the stop at a GTID with a tag, which the view must keep."""
     return stop(
         "tagged_gtid",
         ErrorCode.ER_SLAVE_RELAY_LOG_READ_FAILURE,
@@ -216,7 +216,7 @@ def mariadb_gtid_missing() -> Untranslatable:
 
 
 def sequence_not_increasing(domain: int, sequence: int, last: int) -> Untranslatable:
-    """Replicas would take the transaction for one that they have."""
+    """The number does not increase: replicas would take the transaction for one that they have."""
     return stop(
         "sequence_not_increasing",
         0,
@@ -229,7 +229,7 @@ def sequence_not_increasing(domain: int, sequence: int, last: int) -> Untranslat
 
 
 def sequence_too_large(domain: int, sequence: int) -> Untranslatable:
-    """MySQL's numbers have 63 bits."""
+    """The number is too large: MySQL's numbers have 63 bits."""
     text = f"the sequence number {sequence} of domain {domain} is above what a GTID of MySQL may have"
     return stop(
         "sequence_too_large",

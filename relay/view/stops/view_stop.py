@@ -1,4 +1,4 @@
-"""Where and why a view is stopped: as it is raised, kept and shown."""
+"""The place and reason of a view's stop: as it is raised, stored and shown."""
 
 import json
 from pathlib import Path
@@ -16,10 +16,10 @@ STOPPED: Final = "view_stopped"
 
 
 class ViewStop(NamedTuple):
-    """A view cannot go on before what begins at `offset` of the source's file; "": of no file.
+    """A stop: a view cannot continue before what begins at `offset` of the source's file; "": there is no file.
 
-    group_stop: where that ends; `offset`: unknown, and `view skip` does not help. time: Unix seconds, when the view stopped; of a stop
-    ahead when the source wrote the transaction; 0: unknown. generation: of the source's archive, whose file it is.
+    `group_stop` is where that ends; `offset`: unknown, and `view skip` does not help. `time` is when the view stopped, in Unix seconds;
+    for a future stop, when the source wrote the transaction; 0: unknown. `generation` is that of the source's archive with the file.
     """
 
     file: str
@@ -31,22 +31,22 @@ class ViewStop(NamedTuple):
 
     @property
     def message(self) -> str:
-        """Where and why, and the ways on."""
+        """The place and the reason, and the ways to continue."""
         return f"{self.place}: {self.reason.message}" if self.file else self.reason.message
 
     @property
     def named_message(self) -> str:
-        """The same after the reason's name."""
+        """The message after the reason's name."""
         return f"{self.reason.name}: {self.message}"
 
     @property
     def place(self) -> str:
-        """As in mysql-bin.000042:4711."""
+        """The place as in mysql-bin.000042:4711."""
         return f"{self.file}:{self.offset}"
 
 
 class ViewStopped(RelayError):
-    """Raised where a view cannot go on. `stop`: see ViewStop, without a time."""
+    """Raised where a view cannot continue. `stop` is without a time."""
 
     def __init__(self, file: str, offset: int, group_stop: int, reason: StopReason) -> None:
         super().__init__(reason.text, file=file, offset=offset)
@@ -54,11 +54,11 @@ class ViewStopped(RelayError):
 
 
 class StopUnknown(RelayError):
-    """Nothing is kept of it, or what is kept cannot be parsed."""
+    """Nothing is stored of it, or the stored text cannot be parsed."""
 
 
 def keep_stop(view: Path, stop: ViewStop | None, layer: FileLayer) -> None:
-    """Write the stop for commands that run beside the relay. view: its directory; None: the view goes on. Blocking. Raises: OSError."""
+    """Write the stop for commands beside the relay. `view` is its directory; None: the view continues. Blocking. Raises: OSError."""
     kept = None if stop is None else {**stop._asdict(), "reason": stop.reason._asdict()}
     replace_file(layer, view / VIEW_STOP_NAME, json.dumps({"stop": kept}).encode())
 

@@ -1,1 +1,1 @@
-"""The parts of the pass that makes a view's file of one of the source's."""
+"""The parts of the pass that translates a file of the source into the view's."""

@@ -1,6 +1,6 @@
-"""What stands before a view's start in the file that it begins with: no transactions of the view, and what they leave behind.
+"""The part of a file before a view's start in it: it contains no transactions of the view, but GTIDs and tables that it needs.
 
-They are gone over once, so that a place inside one is found, and that GTIDs and tables are known that came before.
+It is read once, so that a start inside a transaction is detected, and earlier GTIDs and tables are known.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _PIECE_BYTES: Final = 1 << 20
 
 
 class StartInside(RelayError):
-    """The start is inside a transaction or an event. before, after: the nearest good places; after None: not known yet."""
+    """The start is inside a transaction or an event. `before` and `after` are the nearest boundaries; `after` None: not known yet."""
 
     def __init__(self, before: int, after: int | None) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class StartInside(RelayError):
 
 
 class GroupUnreadable(RelayError):
-    """What stands at `offset` cannot be read. status: of the kernel's scan; VIEW_MORE: the file ends there."""
+    """The bytes at `offset` cannot be read. `status` is that of the kernel's scan; VIEW_MORE: the file ends there."""
 
     offset: int
 
@@ -43,11 +43,11 @@ class GroupsGiven(Protocol):
     """Gives groups of the file to rules."""
 
     def group(self, start: int, stop: int) -> SourceGroup:
-        """The one in [start, stop). Raises: OSError; ArchiveDamaged."""
+        """Return the group in [start, stop). Raises: OSError; ArchiveDamaged."""
 
 
 class PassedFile(NamedTuple):
-    """The source's file, up to `end`, a place between two groups. skips: as of `FileTranslation`."""
+    """The source's file, up to `end`, a place between two groups. `skips` is as for `FileTranslation`."""
 
     read_into: ReadInto
     groups: GroupsGiven
@@ -57,7 +57,7 @@ class PassedFile(NamedTuple):
 
 
 class BeforeStart:
-    """Of one file. Blocking; the kernel and the rules are those of the translation."""
+    """Reads one file. Blocking; the kernel and the rules are those of the translation."""
 
     def __init__(self, file: PassedFile, kernel: ViewCopy, rules: GroupRules, flavour: str = "mysql") -> None:
         self._file = file
@@ -66,8 +66,8 @@ class BeforeStart:
         self._flavour = flavour
 
     def learn(self, begin: int, start: int) -> GtidSet:
-        """Goes over what is there from `begin`, behind the format description, up to `start`; the source's GTIDs up to there, with
-        those before the file. The rules know then what is defined there; those of a MariaDB source also the GTIDs.
+        """Read from `begin`, after the format description, up to `start`; return the source's GTIDs up to there, with those before the
+        file. Afterwards the rules know the definitions up to there, those of a MariaDB source also the GTIDs.
 
         Raises: StartInside; GroupUnreadable; OSError; ArchiveDamaged; Malformed for GTIDs.
         """
@@ -87,7 +87,7 @@ class BeforeStart:
         return self._gtids(start) if self._flavour == "mysql" else GtidSet()
 
     def _learn_group(self, start: int, stop: int) -> None:
-        """As where the view has it: the same is known behind it."""
+        """Learn from a group as where the view has it: the rules know the same after it."""
         group = self._file.groups.group(start, stop)
         if start not in self._file.skips and not self._kernel.group_damaged:
             with suppress(Untranslatable):
@@ -96,7 +96,7 @@ class BeforeStart:
         self._rules.skipped(group)
 
     def _ends(self, begin: int) -> Iterator[tuple[int, bool]]:
-        """Where each group, or what else stands between two, ends, and whether rules look at it."""
+        """Yield where each group, or each event between two, ends, and whether rules look at it."""
         kernel, file = self._kernel, self._file
         piece = bytearray(_PIECE_BYTES)
         view = memoryview(piece)

@@ -1,4 +1,4 @@
-"""What stands between the transactions of a file: its head, and events that are none of a transaction."""
+"""The events between the transactions of a file: its head, and events that belong to no transaction."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -21,16 +21,16 @@ from relay.view.translate.made_bytes import MARKER_BITS, MadeBytes
 from relay.view.translate.source_window import SourceWindow
 
 ENDS_FILE: Final = frozenset((EventType.ROTATE, EventType.STOP))
-"""Types of events behind which no transaction comes in their file."""
+"""The types of events after which no transaction follows in their file."""
 
 
 _OF_MARIADB: Final = frozenset((EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT, EventType.START_ENCRYPTION))
 
 
 class ControlEvents:
-    """Writes them. assigns: whether the view gives GTIDs of its own. rules: of a MariaDB source.
+    """Writes these events. `assigns`: the view assigns GTIDs of its own. `rules` are those of a MariaDB source.
 
-    Raises of all methods: ViewStopped, ArchiveDamaged, OSError.
+    All methods raise ViewStopped, ArchiveDamaged and OSError.
     """
 
     def __init__(
@@ -50,15 +50,15 @@ class ControlEvents:
         self._rules = rules
 
     def head(self, event: bytes, before: GtidSet, is_sealed: Callable[[], bool]) -> Iterator[None]:
-        """The view's format description in place of the source's, `event`, and what was executed before. before: of that, what the
-        source executed in this file, where the view begins inside it."""
+        """Write the view's format description in place of the source's, `event`, and the executed GTIDs. `before` are those of the
+        source's transactions in this file, where the view begins inside it."""
         source, known = self._source, described(event)
         timestamp, _, server_id, size, _, flags = HEADER.unpack_from(event)
         body = format_body(event, self._settings)
         format = New(EventType.FORMAT_DESCRIPTION, flags & ~FLAG_IN_USE, timestamp, server_id, body)
         yield from self._made.event(self._kernel, format, codes.IGNORE, trailer=checksum_size(known, self._settings))
         source.offset = max(source.offset, FIRST_EVENT + size)
-        # The source's own, which stands here where it has any, and what the view assigned.
+        # The source's own Previous_gtids is here if it has one; the numbers that the view assigned are added.
         while source.count < HEADER_SIZE:
             if source.more():
                 continue
@@ -85,7 +85,7 @@ class ControlEvents:
             yield from self._made.event(self._kernel, previous, codes.SELF_CONTAINED)
 
     def _named(self) -> GtidSet:
-        """What the source executed before the file, as it says itself. Raises: ViewStopped where it does not say it any more."""
+        """Return what the source executed before the file, by its own list. Raises: ViewStopped where the list is missing."""
         source, kernel = self._source, self._kernel
         kind = source.buffer[source.lo + codes.EVENT_TYPE_AT] if source.count >= HEADER_SIZE else EventType.ROTATE
         if kind == EventType.PREVIOUS_GTIDS:
@@ -96,9 +96,9 @@ class ControlEvents:
         return self._executed()
 
     def read_list(self, offset: int) -> bool:
-        """Tells the rules of a MariaDB source what the file's Gtid_list says, behind the format description, which ends at `offset`.
+        """Pass the file's Gtid_list to the rules of a MariaDB source; `offset` is the end of the format description.
 
-        False: it is not there yet.
+        Return False if it is not there yet.
         """
         source, rules = self._source, self._rules
         while offset + HEADER_SIZE <= source.end:
@@ -118,12 +118,12 @@ class ControlEvents:
 
     @property
     def _names_missing(self) -> bool:
-        """Whether a head without them loses GTIDs that are in the view. Where they are of its own uuid, it stops before the first
-        number that it would give twice."""
+        """True if a head without them loses GTIDs that are in the view. If they have its own uuid, the view stops before the first
+        number that it would assign twice."""
         return self._kernel.gtids_named and not self._kernel.uuid_used and self._settings.gtids != "anonymous"
 
     def _executed(self) -> GtidSet:
-        """What the Previous_gtids events say that are next."""
+        """Return the GTIDs of the next events, which are Previous_gtids."""
         source = self._source
         found = GtidSet()
         while (
@@ -142,13 +142,13 @@ class ControlEvents:
         return found
 
     def between_groups(self) -> Iterator[None]:
-        """The event that is next, which the kernel measured."""
+        """Write the next event, which the kernel measured."""
         source = self._source
         timestamp, kind, server_id, _, _, flags = HEADER.unpack_from(source.buffer, source.lo)
         size = self._kernel.group_stop - source.lo
         if kind in _OF_MARIADB or (kind == EventType.STOP and self._rules is not None):
             pass  # no replica needs them
-        elif kind in ENDS_FILE:  # as the source has it
+        elif kind in ENDS_FILE:  # copied
             marker = (flags & MARKER_BITS) >> codes.BOUNDARY_SHIFT
             yield from self._made.event(self._kernel, New(kind, flags, timestamp, server_id, source.body(size)), marker)
         elif kind == EventType.INCIDENT:

@@ -1,4 +1,4 @@
-"""How a file of a view begins: the source's format description, so far as the target reads it, and what was executed before."""
+"""The beginning of a view's file: the source's format description, as far as the target reads it, and the executed GTIDs."""
 
 import struct
 from typing import Final
@@ -14,7 +14,7 @@ from relay.view.rules.targets.target_format import FIRST_WITH_CHECKSUMS, FIRST_W
 
 _FIXED: Final = struct.Struct("<H50sIB")
 _LENGTHS_AT: Final = codes.FORMAT_FIXED_SIZE
-# Of MySQL 9.7, by type code from 1 on. What a file's own server does not know is read as these say.
+# The lengths of MySQL 9.7, by type code from 1 on. Events that a file's own server does not know are read by them.
 _NEWEST_LENGTHS: Final = bytes.fromhex(
     "000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000"
 )
@@ -23,16 +23,16 @@ _CHECKSUM_FIELD: Final = 5
 
 
 def described(event: bytes) -> FormatDescription:
-    """The format description event, header included. Raises: Malformed."""
+    """Decode the format description event, header included. Raises: Malformed."""
     return decode_format_description(event[HEADER_SIZE:])
 
 
 def format_body(event: bytes, settings: ViewSettings) -> bytes:
-    """The body of the view's format description, without the checksum's four bytes where there are such.
+    """Return the body of the view's format description, without the four bytes of a checksum.
 
-    Of a MariaDB source, and of one that is newer than the target, as the target reads it. Else all of the source's, with the types
-    behind its own listed that a GTID needs: a replica stops at an event of a type that is not listed (13122), and looks at no length
-    of 33 and 34.
+    For a MariaDB source, and for one that is newer than the target, it is as the target reads it. Else it is the source's, with the
+    further types listed that a GTID needs: a replica stops at an event of a type that is not listed (13122), and ignores the lengths of
+    33 and 34.
     """
     body = event[HEADER_SIZE:]
     known = described(event)
@@ -50,14 +50,14 @@ def format_body(event: bytes, settings: ViewSettings) -> bytes:
 
 
 def _as_of_mysql(known: FormatDescription, settings: ViewSettings) -> bytes:
-    """A version with MariaDB in it would have replicas take the events for MariaDB's."""
+    """Return MySQL's description: a version with MariaDB in it would make replicas take the events for MariaDB's."""
     lengths = _NEWEST_LENGTHS[: TARGETS_BY_NAME[settings.target].highest_event]
     head = _FIXED.pack(known.binlog_version, settings.mysql_version.encode(), known.created, known.header_length)
     return head + lengths + bytes((known.checksum,))
 
 
 def checksum_size(known: FormatDescription, settings: ViewSettings) -> int:
-    """Bytes of checksum at the end of the view's format description, which has them whatever the other events have."""
+    """Return the bytes of checksum at the end of the view's format description; the other events may have none."""
     if known.flavour == MARIADB:
         return CHECKSUM_SIZE
     needs_none = is_newer(known.server_version, settings) and settings.target_version < FIRST_WITH_CHECKSUMS
@@ -65,15 +65,15 @@ def checksum_size(known: FormatDescription, settings: ViewSettings) -> int:
 
 
 def has_wrong_checksums(known: FormatDescription, settings: ViewSettings) -> bool:
-    """Whether the source's events have checksums and the target knows none."""
+    """Return whether the source's events have checksums and the target knows none."""
     return bool(known.checksum) and not checksum_size(known, settings)
 
 
 def previous_body(own: GtidSet, server_version: str, settings: ViewSettings) -> bytes | None:
-    """The body of the view's Previous_gtids event; None: the target knows no such event. own: what was executed before.
+    """Return the body of the view's Previous_gtids event; None: the target knows no such event. `own` is what was executed before.
 
-    Of a source that is newer than the target: without tags where the target knows none, and empty where the view has no GTIDs, for a
-    replica with gtid_mode=OFF follows nobody who has some (1593 of 5.6.24).
+    For a source that is newer than the target it has no tags where the target knows none, and is empty where the view has no GTIDs, as
+    a replica with gtid_mode=OFF follows no source that has some (1593 of 5.6.24).
     """
     if is_newer(server_version, settings):
         if settings.target_version < FIRST_WITH_CHECKSUMS:
@@ -86,13 +86,13 @@ def previous_body(own: GtidSet, server_version: str, settings: ViewSettings) -> 
 
 
 def post_lengths(event: bytes) -> bytes:
-    """256 bytes: the source's post-header lengths by type code."""
+    """Return the source's post-header lengths by type code, in 256 bytes."""
     lengths = described(event).post_header_lengths
     return (b"\0" + lengths).ljust(256, b"\0")[:256]
 
 
 def assigned(uuid: bytes, next_gno: int) -> GtidSet:
-    """All numbers of `uuid` before `next_gno`."""
+    """Return all numbers of `uuid` before `next_gno`."""
     if next_gno <= 1:
         return GtidSet()
     return GtidSet.from_intervals({uuid: struct.pack("<QQ", 1, next_gno)})

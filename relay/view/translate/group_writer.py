@@ -25,9 +25,9 @@ GTIDS: Final = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GT
 
 
 class GroupWriter:
-    """Writes them at the kernel's position.
+    """Writes transactions at the kernel's position.
 
-    policy: VIEW_KEEP, VIEW_ASSIGN or VIEW_ANONYMOUS. explicit: the value of the status variable that statements are given; -1: none.
+    `policy` is VIEW_KEEP, VIEW_ASSIGN or VIEW_ANONYMOUS. `explicit` is the value of the status variable that statements get; -1: none.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class GroupWriter:
         self._explicit = explicit
         self._adds_clock = settings.target_version >= (5, 7)
         self.server_version = 0
-        """Of the source, as 101119, where the rules give GTIDs."""
+        """The source's version, as 101119, where the rules assign GTIDs."""
 
     def write(self, group: OutGroup, source_size: int) -> Iterator[None]:
-        """source_size: bytes that the source's transaction has. Raises: ViewStopped, ArchiveDamaged, OSError."""
+        """Write a group; the source's transaction has `source_size` bytes. Raises: ViewStopped, ArchiveDamaged, OSError."""
         kernel, made = self._kernel, self._made
         pieces = [self._with_explicit(piece) for piece in group.pieces]
         if group.gtid == "source":
@@ -94,7 +94,7 @@ class GroupWriter:
             begins = False
 
     def _given(self, given: GivenGtid, time_s: int, rest: int) -> bytes:
-        """The body of the Gtid event in front of events of `rest` bytes."""
+        """Return the body of the Gtid event before events of `rest` bytes."""
         sequence = self._kernel.sequence
         body = _GTID_HEAD.pack(1, given.uuid, given.gno, 2, max(0, sequence - 1 - given.back), sequence)
         body += (time_s * 1_000_000).to_bytes(7, "little") + b"\0" + self.server_version.to_bytes(4, "little")
@@ -125,11 +125,11 @@ class GroupWriter:
             if status != codes.VIEW_MORE:
                 raise self._source.wrong(status, base + kernel.bad_at)
 
-    # --- what stands in events that are not copied ----------------------------------------------------------------------
+    # --- the content of events that are not copied ----------------------------------------------------------------------
 
     def _with_source_gtid(self, pieces: list[Copy | New | Later]) -> list[Copy | New | Later]:
-        """With the source's GTID event as the view has it: an Anonymous_gtid becomes a GTID where those are assigned, and where the
-        source's numbers of dependencies do not count any more there are others."""
+        """Return the pieces with the source's GTID event as the view has it: an Anonymous_gtid becomes a GTID where those are assigned,
+        and the source's dependency numbers are replaced where they are not valid any more."""
         first = pieces[0]
         if isinstance(first, Copy):
             event = next(iter(self._groups.group(first.start, first.stop).events))
@@ -152,7 +152,7 @@ class GroupWriter:
         return [first._replace(body=self._with_clock(first.type, body)), *pieces[1:]]
 
     def _with_clock(self, kind: int, body: bytes) -> bytes:
-        """As the kernel's `follow_clock`, and of one with a tag."""
+        """Replace the numbers as the kernel's `follow_clock` does, also of an event with a tag."""
         kernel = self._kernel
         if kernel.waits is not None:
             told = told_clock(kind, body)
@@ -167,7 +167,7 @@ class GroupWriter:
         return body
 
     def _with_explicit(self, piece: Copy | New | Later) -> Copy | New | Later:
-        """A statement with another text says how TIMESTAMP columns are defined, as the kernel makes those say it that are copied."""
+        """Add to a changed statement how TIMESTAMP columns are defined, as the kernel does for those that are copied."""
         if self._explicit < 0 or not isinstance(piece, New) or piece.type != EventType.QUERY:
             return piece
         query = read_query(piece.type, piece.body, codes.QUERY_POST)

@@ -1,4 +1,4 @@
-"""What a view left out, as it is kept beside its files."""
+"""The parts that a view left out, stored beside its files."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,12 @@ from relay.view.rules.mariadb.left_out import LeftOut
 
 
 def keep_left_out(view: Path, left_out: LeftOut, layer: FileLayer) -> None:
-    """For those who ask beside the process that makes the view. view: its directory. Blocking. Raises: OSError."""
+    """Store it for commands beside the process that builds the view. `view` is its directory. Blocking. Raises: OSError."""
     replace_file(layer, view / VIEW_LEFT_OUT_NAME, json.dumps(left_out.record(), ensure_ascii=False).encode())
 
 
 def kept_left_out(view: Path) -> LeftOut | None:
-    """What was kept last; None: nothing, or what cannot be understood. Blocking. Raises: OSError."""
+    """Return what was stored last; None: nothing, or content that cannot be understood. Blocking. Raises: OSError."""
     try:
         return LeftOut.of_record(kept_json(read_file(view / VIEW_LEFT_OUT_NAME)))
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):

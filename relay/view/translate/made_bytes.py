@@ -1,4 +1,4 @@
-"""Where the view's bytes go as they are made."""
+"""The buffer for the view's bytes as they are built."""
 
 import struct
 import zlib
@@ -13,9 +13,9 @@ MARKER_BITS = codes.BOUNDARY_MASK
 
 
 class MadeBytes:
-    """The next byte goes to out[at]. trailer: bytes of checksum behind an event of the view.
+    """The next byte is written to out[at]. `trailer` is the size of the checksum after an event of the view.
 
-    What is written in steps yields where `out` is full; `begin` gives another before the next step.
+    Writing in steps yields where `out` is full; `begin` sets another before the next step.
     """
 
     def __init__(self) -> None:
@@ -25,22 +25,22 @@ class MadeBytes:
         self._begun_at = 0
 
     def begin(self, out: bytearray, at: int) -> None:
-        """Goes on in `out` at `at`."""
+        """Continue in `out` at `at`."""
         self.out, self.at = out, at
         self._begun_at = at
 
     @property
     def is_begun(self) -> bool:
-        """Whether anything was made since `begin`."""
+        """True if anything was written since `begin`."""
         return self.at > self._begun_at
 
     @property
     def room(self) -> int:
-        """Bytes that are left in `out`."""
+        """The bytes that are left in `out`."""
         return len(self.out) - self.at
 
     def event(self, kernel: ViewCopy, new: New, marker: int, *, trailer: int | None = None) -> Iterator[None]:
-        """Writes an event at the kernel's position. trailer: where it has another than the file's events."""
+        """Write an event at the kernel's position. `trailer` is for one with another checksum size than the file's events."""
         trailer = self.trailer if trailer is None else trailer
         size = HEADER_SIZE + len(new.body) + trailer
         flags = new.flags & ~MARKER_BITS | marker << codes.BOUNDARY_SHIFT

@@ -1,4 +1,4 @@
-"""The plain groups of a MariaDB source, which the kernel copies, and what it has to know of GTIDs and tables for that."""
+"""The plain groups of a MariaDB source, which the kernel copies, and the GTIDs and tables that it must know for that."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,9 +15,9 @@ _MARK: Final = -1
 
 
 class PlainMariadb:
-    """Of one file. kernel: whose position and numbers are those of the view's file.
+    """Copies plain groups of one file. `kernel` has the position and numbers of the view's file.
 
-    mark: makes a mark before the group that is next, and says from which offset of the source on there is to be another.
+    `mark` makes a mark before the next group, and returns the source's offset from which on another is due.
     """
 
     def __init__(
@@ -39,8 +39,8 @@ class PlainMariadb:
         self._changes: object = None
 
     def copy(self, stop: int) -> int:
-        """Those that are next in the window, up to `stop`, as far as there is room. VIEW_MORE, VIEW_ROOM as of `ViewCopy.copy`;
-        VIEW_LOOK: what is next is for others, whatever it is."""
+        """Copy the next groups in the window, up to `stop`, as far as there is room. VIEW_MORE and VIEW_ROOM are as for
+        `ViewCopy.copy`; VIEW_LOOK: the next thing, whatever it is, is not a plain group."""
         source, made, copy = self._source, self._made, self._copy
         while True:
             self._begin()
@@ -57,7 +57,7 @@ class PlainMariadb:
                 return codes.VIEW_LOOK
 
     def _begin(self) -> None:
-        """What the rules know, and where the view's file is."""
+        """Pass the rules' state, and the position in the view's file, to the copier."""
         copy, given = self._copy, self._rules.given
         copy.position, copy.sequence = self._kernel.position, self._kernel.sequence
         copy.commit_id, copy.back = given.commit_id, given.back
@@ -73,7 +73,7 @@ class PlainMariadb:
             copy.forget_maps()
 
     def _end(self) -> None:
-        """What was copied is known to the rules."""
+        """Pass the copier's numbers back to the rules."""
         copy, given = self._copy, self._rules.given
         self._kernel.position, self._kernel.sequence = copy.position, copy.sequence
         given.commit_id, given.back = copy.commit_id, copy.back
@@ -81,6 +81,6 @@ class PlainMariadb:
             given.go_on(domain, copy.following_of(index))
 
     def _add_map(self, body: bytes) -> bool:
-        """Tells what becomes of a Table_map. False: it cannot be told."""
+        """Pass the translation of a Table_map to the copier. Return False if that is not possible."""
         made = self._rules.plain_map(body)
         return self._copy.add_map(body[_TABLE_ID_BYTES:], None if made is None else made[_TABLE_ID_BYTES:])

@@ -13,12 +13,12 @@ from relay.view.stops import transaction_stops
 
 _HELD_EVENTS: Final = 2_000
 _HELD_BYTES: Final = 1 << 20
-"""Of a group whose events are held; those of a longer one are read anew each time that somebody goes over them."""
+"""The longest group whose events are kept in memory; those of a longer one are reread at each iteration."""
 _PIECE_BYTES: Final = 1 << 20
 _MOST_BYTES: Final = 64 << 20
-"""Of an event that is taken apart: it is held in memory, and what is made of it beside it."""
+"""The longest event that is translated: it is in memory, with the result beside it."""
 _MOST_OF_TEXT: Final = 16 << 20
-"""Of one with a statement, which becomes words."""
+"""The longest event with a statement, which becomes words."""
 _WITH_TEXT: Final = frozenset(
     (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, EventType.QUERY_COMPRESSED, EventType.ANNOTATE_ROWS)
 )
@@ -28,7 +28,7 @@ ReadInto = Callable[[memoryview, int], int]
 
 
 class EventsOfFile:
-    """The events in [start, stop), read from the file each time that somebody goes over them."""
+    """The events in [start, stop), read from the file at each iteration."""
 
     def __init__(self, read: Callable[[int, int], Iterator[GroupEvent]], start: int, stop: int) -> None:
         self._read = read
@@ -36,15 +36,15 @@ class EventsOfFile:
         self._stop = stop
 
     def __iter__(self) -> Iterator[GroupEvent]:
-        """From the first on."""
+        """Iterate from the first event on."""
         return self._read(self._start, self._stop)
 
 
 class GroupReader:
-    """Of one file. Blocking; all was compared with its checksums before, by the kernel's scan, and a body is once more."""
+    """Reads groups of one file. Blocking; the kernel's scan compared all checksums before, and a body's is compared once more."""
 
     def __init__(self, name: str, read_into: ReadInto, post_lengths: bytes, server_version: str, trailer: int) -> None:
-        """trailer: bytes of checksum behind each event."""
+        """Set `trailer` to the bytes of checksum after each event."""
         self._name = name
         self._read_into = read_into
         self._post_lengths = post_lengths
@@ -52,7 +52,7 @@ class GroupReader:
         self._trailer = trailer
 
     def group(self, start: int, stop: int) -> SourceGroup:
-        """The group in [start, stop). Raises: OSError; ArchiveDamaged."""
+        """Return the group in [start, stop). Raises: OSError; ArchiveDamaged."""
         events: Iterable[GroupEvent] = EventsOfFile(self._events, start, stop)
         if stop - start <= _HELD_BYTES:
             held = list(islice(events, _HELD_EVENTS + 1))
@@ -60,11 +60,11 @@ class GroupReader:
         return SourceGroup(self._name, start, stop, events, self.body, self._post_lengths, self._server_version)
 
     def body(self, event: GroupEvent, most: int | None = None) -> bytes:
-        """Behind the header, without the checksum. Raises: ArchiveDamaged where it is not what was looked at before; OSError;
-        Untranslatable for one that is too long to be held.
+        """Return the body after the header, without the checksum. Raises: ArchiveDamaged if it differs from what was scanned before;
+        OSError; Untranslatable for one that is too long for memory.
 
-        What is made of it gets a checksum of its own: nobody could see later that it was changed in between. most: bytes of it that
-        somebody only looks at; nothing is compared then.
+        The result gets a checksum of its own: a change in between could not be detected later. `most` limits the bytes for callers that
+        only look at the beginning; nothing is compared then.
         """
         if most is not None:
             return self._read(event.offset + HEADER_SIZE, min(most, event.length - HEADER_SIZE - self._trailer))

@@ -1,4 +1,4 @@
-"""The source's own GTID event, as it stands in front of a transaction that has another length in the view."""
+"""The source's own GTID event, before a transaction that has another length in the view."""
 
 import struct
 from dataclasses import replace
@@ -14,16 +14,16 @@ from protocol.wire import lenenc_int
 
 LOGICAL_CLOCK: Final = 2
 CLOCK: Final = slice(codes.GTID_SIZE + 1, codes.GTID_SIZE + 17)
-"""In the body, of the servers that have one: last_committed and sequence_number."""
+"""The place of last_committed and sequence_number in the body, for servers that write them."""
 _TIME_BYTES: Final = 7
 _ORIGINAL_FOLLOWS: Final = 0x80
-"""In the last byte of a commit's time: the original one follows."""
+"""The bit in the last byte of a commit's time that says that the original one follows."""
 
 
 def with_length(kind: int, body: bytes, size: int) -> bytes:
-    """The body of an event that tells its transaction's length, as from 8.0 on, with that in the view; of another it stays.
+    """Return the body of an event that contains its transaction's length, as from 8.0 on, with that in the view; others are unchanged.
 
-    size: bytes of the transaction with the event as it is.
+    `size` is the size in bytes of the transaction with the event as it is.
     """
     if kind == EventType.GTID_TAGGED:
         return _tagged(body, size)
@@ -45,8 +45,8 @@ def with_length(kind: int, body: bytes, size: int) -> bytes:
 
 
 def with_clock(kind: int, body: bytes, sequence: int, wait: int | None = None, *, adds: bool = False) -> bytes:
-    """The body of an event that tells which transactions its own waits for: number `sequence`, for all up to `wait`, None: for the one
-    before it; of another it stays. adds: but for 5.6's, which tells nothing behind the GTID."""
+    """Return the body of an event with dependency numbers: its own is `sequence`, and it waits for all up to `wait`; None: for the one
+    before it. Others are unchanged; with `adds` those of 5.6, which end after the GTID, get the numbers."""
     wait = sequence - 1 if wait is None else wait
     if kind == EventType.GTID_TAGGED:
         try:
@@ -62,7 +62,7 @@ def with_clock(kind: int, body: bytes, sequence: int, wait: int | None = None, *
 
 
 def told_clock(kind: int, body: bytes) -> tuple[int, int] | None:
-    """The last transaction that an event's own waits for, as the source says it, and its number; None: it does not."""
+    """Return the last transaction that an event's own waits for, as the source says it, and its number; None: it does not."""
     if kind != EventType.GTID_TAGGED:
         return struct.unpack("<qq", body[CLOCK]) if has_clock(kind, body) else None
     try:
@@ -75,12 +75,12 @@ def told_clock(kind: int, body: bytes) -> tuple[int, int] | None:
 
 
 def has_clock(kind: int, body: bytes) -> bool:
-    """Whether the body of an event without a tag has the numbers of dependencies, at `CLOCK`."""
+    """Return whether the body of an event without a tag has dependency numbers, at `CLOCK`."""
     return kind != EventType.GTID_TAGGED and len(body) >= CLOCK.stop and body[codes.GTID_SIZE] == LOGICAL_CLOCK
 
 
 def _tagged(body: bytes, size: int) -> bytes:
-    """The same of a Gtid_tagged event; one with fields that nobody knows stays as it is."""
+    """Do the same for a Gtid_tagged event; one with unknown fields is unchanged."""
     try:
         told = decode_gtid_tagged(body)
     except ProtocolError:
@@ -88,7 +88,7 @@ def _tagged(body: bytes, size: int) -> bytes:
     if told.transaction_length is None or encode_gtid_tagged(told) != body:
         return body
     rest, length = size - len(body), size - len(body)
-    # The length counts itself: it only grows, a byte or two.
+    # The length counts itself: it only grows, by a byte or two.
     while rest + len(made := encode_gtid_tagged(replace(told, transaction_length=length))) != length:
         length = rest + len(made)
     return made

@@ -1,4 +1,4 @@
-"""What of the source's file is in memory, and what is read beside it."""
+"""The part of the source's file that is in memory, and reads beside it."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -12,13 +12,13 @@ from relay.view.stops.view_stop import ViewStopped
 from relay.view.translate.source_groups import ReadInto
 
 _LONGEST_HEAD: Final = 64 << 20
-"""Bytes of an event at a file's head: a Previous_gtids can be long."""
+"""The longest event at a file's head in bytes: a Previous_gtids can be long."""
 
 
 class SourceWindow:
     """buffer[lo:hi] is the file from `offset` on, not beyond `end`, a place between two groups. Blocking.
 
-    trailer: bytes of checksum behind an event. Raises of all that reads: ArchiveDamaged, OSError.
+    `trailer` is the size of the checksum after an event. All methods that read raise ArchiveDamaged and OSError.
     """
 
     def __init__(self, name: str, read_into: ReadInto, offset: int, buffer_bytes: int) -> None:
@@ -34,16 +34,16 @@ class SourceWindow:
 
     @property
     def count(self) -> int:
-        """Bytes that are there."""
+        """The number of bytes in the window."""
         return self.hi - self.lo
 
     @property
     def is_whole(self) -> bool:
-        """Whether all up to `end` is there, and there is room for more."""
+        """True if everything up to `end` is in the window, and there is room for more."""
         return self.count < len(self.buffer) and self.offset + self.count >= self.end
 
     def more(self) -> bool:
-        """Reads behind what is there; whether anything came."""
+        """Read after the window's end; return whether anything came."""
         if self.lo:
             left = self.count
             self._view[:left] = bytes(self._view[self.lo : self.hi])
@@ -63,12 +63,12 @@ class SourceWindow:
         return ViewStopped(self._name, start, start if stop is None else stop, reason)
 
     def advance(self, to: int) -> None:
-        """Goes on at this place in the buffer."""
+        """Continue at this place in the buffer."""
         self.offset += to - self.lo
         self.lo = to
 
     def drop(self, size: int) -> None:
-        """Goes on behind `size` bytes, which may be more than are there."""
+        """Continue after `size` bytes, which may be more than the window contains."""
         if self.count >= size:
             self.advance(self.lo + size)
         else:
@@ -76,11 +76,11 @@ class SourceWindow:
             self.lo = self.hi = 0
 
     def pieces(self, start: int, stop: int, used: Callable[[], int]) -> Iterator[tuple[bytearray, int, int, int]]:
-        """(buffer, from, to, offset of its first byte) over [start, stop) of the file; `used` says up to where in the buffer each was
-        used, and what is left comes again with more."""
+        """Yield (buffer, from, to, offset of its first byte) over [start, stop) of the file; `used` returns up to where in the buffer
+        each was used, and the rest is repeated with more."""
         base = self.offset - self.lo
         if base + self.lo <= start < base + self.hi:
-            # Mostly enough, also where `stop` is the end of the file and only the next group is looked for.
+            # This mostly suffices, also where `stop` is the end of the file and only the next group is searched.
             yield self.buffer, start - base, min(stop - base, self.hi), base
             if stop <= base + self.hi:
                 return
@@ -101,15 +101,15 @@ class SourceWindow:
             view[:kept] = bytes(view[used() : count])
 
     def body(self, size: int) -> bytes:
-        """Of the event of `size` bytes that is next, all of which is there."""
+        """Return the body of the next event of `size` bytes, which is in the window."""
         return bytes(self._view[self.lo + HEADER_SIZE : self.lo + size - self.trailer])
 
     def bytes_in(self, start: int, stop: int) -> bytes:
-        """Of the file, [start, stop), which is small."""
+        """Return [start, stop) of the file, which is small."""
         return self._read_exactly(start, stop - start)
 
     def read_event(self, offset: int) -> bytes:
-        """A whole event, which is small, with its checksum, which is right."""
+        """Return a whole event, which is small, with its correct checksum."""
         head = self._read_exactly(offset, HEADER_SIZE)
         size = event_size(head)
         if not HEADER_SIZE <= size <= _LONGEST_HEAD:
@@ -119,11 +119,11 @@ class SourceWindow:
         return event
 
     def kind_at(self, offset: int) -> int:
-        """The type of the event at an offset."""
+        """Return the type of the event at an offset."""
         return self._read_exactly(offset, HEADER_SIZE)[codes.EVENT_TYPE_AT]
 
     def compare(self, event: bytes, offset: int) -> None:
-        """With its checksum. Raises: ArchiveDamaged."""
+        """Compare an event with its checksum. Raises: ArchiveDamaged."""
         if self.trailer and zlib.crc32(event[:-CHECKSUM_SIZE]) != int.from_bytes(event[-CHECKSUM_SIZE:], "little"):
             raise self.wrong(codes.BAD_CRC, offset)
 
@@ -139,13 +139,13 @@ class SourceWindow:
         return bytes(data)
 
     def wrong(self, status: int, offset: int) -> ArchiveDamaged:
-        """What the kernel found at `offset`: BAD_CRC, or BAD_LENGTH."""
+        """Return the error for the kernel's status at `offset`: BAD_CRC, or BAD_LENGTH."""
         if status == codes.BAD_CRC:
             return self.damaged(offset, f"the checksum of the event at {offset} is wrong")
         return self.damaged(offset, f"at {offset} there is no event: its length cannot be")
 
     def damaged(self, offset: int, what: str) -> ArchiveDamaged:
-        """The source's file is not what was archived."""
+        """Return the error for a source's file that is not what was archived."""
         return ArchiveDamaged(what, file=self._name, offset=offset, boundary=self.offset)
 
     def _cut(self, offset: int) -> ArchiveDamaged:

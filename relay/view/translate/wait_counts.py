@@ -1,4 +1,4 @@
-"""How many transactions of a view need not wait for the one before them, and why the others do: what can be mended, by table."""
+"""Counts of the transactions of a view that need not wait for the one before them, and of the reasons why the others do, by table."""
 
 import json
 from collections import Counter
@@ -13,7 +13,7 @@ from relay.disk.file_calls import read_file
 from relay.disk.kept_json import kept_json
 
 TABLE: Final = "table"
-"""In place of a cause: the table's plan says why."""
+"""The cause that is replaced by the reason in the table's plan."""
 CAUSES: Final = {
     codes.SERIAL_TABLE: TABLE,
     codes.SERIAL_CASCADE: "cascade",
@@ -27,7 +27,7 @@ CAUSES: Final = {
     codes.SERIAL_HISTORY: "history_full",
     codes.SERIAL_SOURCE: "not_looked_at",
 }
-"""Why a transaction waits for the one before it."""
+"""The reasons why a transaction waits for the one before it."""
 OF_PLANS: Final = (
     "table_unknown",
     "definition_differs",
@@ -36,12 +36,12 @@ OF_PLANS: Final = (
     "foreign_keys_unknown",
     "too_many_keys",
 )
-"""Why nothing may run beside rows of a table, as its plan says it (relay/view/dependencies/key_plans.py)."""
+"""The reasons why nothing may run in parallel with rows of a table, as in its plan (relay/view/dependencies/key_plans.py)."""
 EVERY_CAUSE: Final = (
     *(why for code, why in CAUSES.items() if code not in (codes.SERIAL_TABLE, codes.SERIAL_SOURCE)),
     *OF_PLANS,
 )
-"""All that stand in counts: where nobody looks at rows, nothing is counted."""
+"""All causes in counts: where no rows are looked at, nothing is counted."""
 _MOST_TOLD: Final = 1000
 _SHOWN: Final = 4
 _PERCENT: Final = 100
@@ -49,8 +49,8 @@ _PERCENT: Final = 100
 
 @dataclass(slots=True)
 class WaitCounts:
-    """groups: transactions; beside: those that need not wait for the one before them; batches: in so many steps all could be done, each
-    of such as may run together. serial: of the others, by cause and table ("" where it is about none), how many."""
+    """`groups` counts transactions, `beside` those that need not wait for the one before them. In `batches` steps all could be done, if
+    each does those that may run together. `serial` counts the others by cause and table ("" if it is about none)."""
 
     groups: int = 0
     beside: int = 0
@@ -59,16 +59,16 @@ class WaitCounts:
 
     @property
     def width(self) -> float:
-        """How many may run together, on average."""
+        """The number of transactions that may run together, on average."""
         return self.groups / self.batches if self.batches else 0.0
 
     @property
     def share(self) -> float:
-        """Of the transactions, those that need not wait for the one before them: 0 to 1."""
+        """The share of transactions that need not wait for the one before them: 0 to 1."""
         return self.beside / self.groups if self.groups else 0.0
 
     def add(self, other: "WaitCounts") -> None:
-        """Counts these, too. Of causes and tables so many are told apart that it does not grow without bound."""
+        """Add the other counts. The number of causes and tables is limited; others are added to the cause without a table."""
         self.groups += other.groups
         self.beside += other.beside
         self.batches += other.batches
@@ -77,19 +77,19 @@ class WaitCounts:
             self.serial[why, table if is_told else ""] += count
 
     def by_cause(self) -> dict[str, int]:
-        """How many wait for the one before them, by each of EVERY_CAUSE."""
+        """Return how many wait for the one before them, by each of EVERY_CAUSE."""
         found = dict.fromkeys(EVERY_CAUSE, 0)
         for (why, _table), count in self.serial.items():
             found[why] = found.get(why, 0) + count
         return found
 
     def of_tables(self, most: int) -> list[tuple[str, str, int]]:
-        """Cause, table, how many: the most frequent of those that are about a table."""
+        """Return the most frequent of those that are about a table: cause, table, number."""
         found = [(why, table, count) for (why, table), count in self.serial.most_common() if table]
         return found[:most]
 
     def why_serial(self) -> str:
-        """The most frequent causes in words; empty: there are none."""
+        """Return the most frequent causes as text; empty: there are none."""
         told = []
         for (why, table), count in self.serial.most_common(_SHOWN):
             share = _PERCENT * count / max(1, self.groups)
@@ -97,7 +97,7 @@ class WaitCounts:
         return ", ".join(told)
 
     def told(self) -> str:
-        """All of it in words; empty: nothing was counted."""
+        """Return all of it as text; empty: nothing was counted."""
         if not self.groups:
             return ""
         causes = self.why_serial()
@@ -105,7 +105,7 @@ class WaitCounts:
         return f"{text}; one by one: {causes}" if causes else text
 
     def record(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the counts for JSON."""
         return {
             "transactions": self.groups,
             "beside_the_one_before": self.beside,
@@ -119,7 +119,7 @@ class WaitCounts:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> "WaitCounts":
-        """What `record` gave. Raises: KeyError, TypeError, ValueError."""
+        """Return the counts in a result of `record`. Raises: KeyError, TypeError, ValueError."""
         made = cls(int(record["transactions"]), int(record["beside_the_one_before"]), int(record["batches"]))
         for one in record["serial"]:
             made.serial[str(one["why"]), str(one["table"] or "")] = int(one["transactions"])
@@ -127,7 +127,7 @@ class WaitCounts:
 
 
 def keep_counts(view: Path, counts: WaitCounts, layer: FileLayer) -> None:
-    """For those who ask beside the process that makes the view, and for its next start. view: its directory. Blocking.
+    """Store the counts for commands beside the process that builds the view, and for its next start. `view` is its directory. Blocking.
 
     Raises: OSError.
     """
@@ -135,7 +135,7 @@ def keep_counts(view: Path, counts: WaitCounts, layer: FileLayer) -> None:
 
 
 def kept_counts(view: Path) -> WaitCounts | None:
-    """What was kept last; None: nothing, or what cannot be understood. Blocking. Raises: OSError."""
+    """Return what was stored last; None: nothing, or content that cannot be understood. Blocking. Raises: OSError."""
     try:
         return WaitCounts.of_record(kept_json(read_file(view / VIEW_WAITS_NAME)))
     except (FileNotFoundError, ValueError, KeyError, TypeError):

@@ -6,9 +6,9 @@ import zlib
 import pytest
 
 from protocol.binlog.schema.column_description import ColumnDescription, decode_columns, encode_columns
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import definition_statement
 from protocol.sql.sql_mode import ANSI_QUOTES
+from protocol.sql.statements.statement_names import defined_names
 
 QUERY, QUERY_COMPRESSED = 2, 165
 

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[feed]'")
 
+from protocol.sql.sql_mode import ANSI_QUOTES
 from relay.feed.statements.logged_changes import (
     DROPPED,
     TRUNCATED,
@@ -135,7 +136,12 @@ def test_a_statement_runs_by_the_modes_of_its_session() -> None:
     assert (one.pads, one.strict, one.keeps_zero) == (False, False, True)
 
 
-@pytest.mark.parametrize("quote", ["`", '"'])
-def test_a_change_in_statement_format_may_be_of_any_table_whose_name_is_in_quotes(quote: str) -> None:
-    (unseen,) = told(f"DELETE FROM {quote}my-orders{quote} WHERE 1", known="my-orders").unseen
+def test_a_change_in_statement_format_is_of_no_table_whose_name_is_in_a_string_or_a_comment() -> None:
+    (unseen,) = told("INSERT INTO log VALUES ('orders') /* orders */").unseen
+    assert unseen.names(("shop", "log")) and not unseen.names(("shop", "orders"))
+
+
+@pytest.mark.parametrize(("quote", "mode"), [("`", 0), ('"', ANSI_QUOTES)])
+def test_a_change_in_statement_format_may_be_of_any_table_whose_name_is_in_quotes(quote: str, mode: int) -> None:
+    (unseen,) = told(f"DELETE FROM {quote}my-orders{quote} WHERE 1", known="my-orders", sql_mode=mode).unseen
     assert unseen.names(("shop", "my-orders")) and not unseen.names(("shop", "our-orders"))

@@ -26,6 +26,8 @@ DEFINE = [
     "ALTER\xa0TABLE t ADD UNIQUE (a)",
     # A server that reads no such comment defines a table.
     "/*!999999 c */ CREATE TABLE t (a INT)",
+    "CREATE /*!99999 TEMPORARY */ TABLE t (a INT)",
+    "DROP /*!99999 TEMPORARY */ TABLE IF EXISTS t",
     "/*!50001 CREATE*/ /*!50001 OR REPLACE*/ VIEW v AS SELECT 1",
 ]
 DEFINE_NOTHING = [

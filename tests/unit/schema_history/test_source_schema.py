@@ -7,11 +7,11 @@ from typing import NoReturn
 import pytest
 import structlog.testing
 
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import definition_statement
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
 from protocol.sql.sql_mode import ANSI_QUOTES
+from protocol.sql.statements.statement_names import defined_names
 from protocol.sql.tables.source_table import Column, Key, Table
 from relay.archive.storage.archived_file import describe_new_file
 from relay.schema_history.definition_scan import scan_definitions

@@ -1,6 +1,7 @@
 """What statements that define tables say, in every form that servers take, and which of them nobody is sure of."""
 
 import pytest
+from protocol.binlog.schema.definition_names import defined_names
 
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.sql_mode import ANSI_QUOTES
@@ -308,3 +309,12 @@ def test_children_whose_names_differ_in_case_alone_follow_their_parent_both() ->
         for name in ("c", "C"):
             known = state.get(("d", name))
             assert known is not None and known.table.parents == {("d", "q" if "RENAME" in rename else "p")}
+
+
+@pytest.mark.parametrize(
+    "text", ["ALTER TABLE t\xa0ADD b INT", "DROP TABLE\xa0t", "RENAME TABLE u TO\xa0t", "DROP TABLE t\xa0"]
+)
+def test_a_blank_of_latin1_in_a_word_makes_every_table_unknown_that_may_be_meant(text: str) -> None:
+    with pytest.raises(UnsupportedSyntax, match=r"U\+00A0"):
+        parse_ddl(text, "d", 0, MYSQL)
+    assert "t" in (defined_names(text.encode(), 0) or ())

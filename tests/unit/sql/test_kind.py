@@ -1,5 +1,8 @@
 """The first look at a statement, and the kernel's looks at the same texts."""
 
+import time
+from contextlib import suppress
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from protocol.kernel.codes import S_BEGIN, S_COMMIT, S_OTHER, S_PART, S_ROLLBACK, S_XA_COMMIT, S_XA_ROLLBACK
 from protocol.sql.control import Control, ControlStatement, control_of
 from protocol.sql.kind import Purpose, StatementKind, kind_of
+from protocol.sql.lexer import UnsupportedSyntax
 from tests.sql_verdicts.random_sql import RandomStatements
 from tests.support.kernel_builds import uncompiled_kernel
 
@@ -128,3 +132,21 @@ def test_the_kernel_sees_what_the_first_look_sees(seed: int, note: str) -> None:
         assert build.inference.kind_of_text(text, 0, len(text)) == S_OTHER
     assert build.inference.defines(text, 0, len(text)) >= (kind.may_define and kind.thing != "" and not kind.temporary)
     assert build.digest.changes_rows(text, 0, len(text)) == (kind.purpose is Purpose.ROWS and kind.verb != "ANALYZE")
+
+
+@pytest.mark.parametrize(
+    "text", [b"ROLLBACK TO`a`", b'rollback to"a"', b"ROLLBACK WORK TO SAVEPOINT`A`", b"ROLLBACK TO /* c */ a"]
+)
+def test_a_quoted_name_of_a_savepoint_needs_no_blank_before_it(text: bytes) -> None:
+    assert control_of(text) == ControlStatement(Control.ROLLBACK_TO, b"a")
+
+
+@pytest.mark.parametrize("gap", [b" ", b"#\n", b"/**/", b"-- \n", b" \xa0"])
+def test_megabytes_between_words_hold_no_other_thread(gap: bytes) -> None:
+    for verb in (b"CREATE", b"BEGIN", b"SET", b"ROLLBACK", b""):
+        text = verb + gap * (6_000_000 // len(gap))
+        began = time.thread_time()
+        kind_of(text, "5.6.24")
+        with suppress(UnsupportedSyntax):
+            control_of(text, "5.6.24")
+        assert time.thread_time() - began < 0.5

@@ -1,1 +1,1 @@
-"""What becomes of a transaction of a MariaDB source, for replicas of MySQL."""
+"""The translation of a transaction of a MariaDB source for replicas of MySQL."""

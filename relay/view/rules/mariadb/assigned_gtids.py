@@ -1,4 +1,4 @@
-"""The GTIDs that a view gives to the groups of a MariaDB source: of each domain one uuid, and the group's own number."""
+"""The GTIDs that a view assigns to the groups of a MariaDB source: one uuid for each domain, and the group's own number."""
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -11,30 +11,30 @@ from protocol.gtid.mariadb import DomainGtid
 from relay.view.stops import transaction_stops
 
 LAST_GNO: Final = 2**63 - 2
-"""The greatest number that MySQL takes."""
+"""The greatest number that MySQL accepts."""
 _HEAD: Final = struct.Struct("<BQII")
 _DOMAIN: Final = struct.Struct("<IHI")
 _INTERVAL: Final = struct.Struct("<QQ")
 _FORMER: Final = 2
-"""In the first byte of a state: the numbers are of a former source, and which of them count is said by the first list."""
+"""The first byte of a state whose numbers belong to a former source; the first list says which of them count."""
 
 
 def domain_uuid(base: UUID, domain: int, extra: int = 0) -> UUID:
-    """Whose GTIDs groups of `domain` get. base: the view's uuid. extra: 0: the last transaction that a group becomes; 1, 2 …: those
-    before it."""
+    """Return the uuid of the GTIDs of groups of `domain`. `base` is the view's uuid. `extra` is 0 for the last transaction that a group
+    becomes; 1, 2 … for those before it."""
     return uuid5(base, f"mariadb {domain}" if not extra else f"mariadb {domain} extra {extra}")
 
 
 @dataclass(slots=True)
 class NumbersGiven:
-    """Of one uuid: closed intervals, each as two numbers, and [start, following) that still grows; 0, 0: none was given."""
+    """The numbers of one uuid: closed intervals, each as two numbers, and [start, following) that still grows; 0, 0: there are none."""
 
     closed: bytearray = field(default_factory=bytearray)
     start: int = 0
     following: int = 0
 
     def add(self, number: int) -> None:
-        """It is not below `following`."""
+        """Add a number that is not below `following`."""
         if number != self.following:
             if self.following:
                 self.closed += _INTERVAL.pack(self.start, self.following)
@@ -42,11 +42,11 @@ class NumbersGiven:
         self.following = number + 1
 
     def intervals(self) -> bytes:
-        """All of them, as `GtidSet.from_intervals` has them."""
+        """Return all of them, as `GtidSet.from_intervals` takes them."""
         return bytes(self.closed) + (_INTERVAL.pack(self.start, self.following) if self.following else b"")
 
     def up_to(self, last: int) -> "NumbersGiven | None":
-        """Those of them that are not above `last`; None: there is none."""
+        """Return those that are not above `last`; None: there is none."""
         kept = NumbersGiven()
         for start, stop in _INTERVAL.iter_unpack(self.intervals()):
             if start <= last:
@@ -57,20 +57,20 @@ class NumbersGiven:
 
 
 class AssignedGtids:
-    """What was given, and which groups were committed together. base: the view's uuid."""
+    """The assigned numbers, and which groups were committed together. `base` is the view's uuid."""
 
     def __init__(self, base: UUID) -> None:
         self._base = base
         self._uuids: dict[tuple[int, int], UUID] = {}
         self.given: dict[tuple[int, int], NumbersGiven] = {}
-        """By domain, and which of the transactions that one group becomes."""
+        """The numbers by domain, and by which of the transactions that one group becomes."""
         self._is_former = False
         self.commit_id = 0
         self.back = 0
-        """How many transactions of the view stand behind the last one that those with `commit_id` wait for; 0: there is none."""
+        """The number of the view's transactions after the last one that those with `commit_id` wait for; 0: there is none."""
 
     def uuid(self, domain: int, extra: int = 0) -> UUID:
-        """See `domain_uuid`."""
+        """Return the `domain_uuid`."""
         key = domain, extra
         found = self._uuids.get(key)
         if found is None:
@@ -78,12 +78,12 @@ class AssignedGtids:
         return found
 
     def last(self, domain: int) -> int:
-        """The last number of the domain; 0: it has none yet."""
+        """Return the last number of the domain; 0: it has none yet."""
         given = self.given.get((domain, 0))
         return given.following - 1 if given is not None else 0
 
     def check(self, domain: int, sequence: int) -> None:
-        """Raises: Untranslatable for a number that the next group of the domain must not have."""
+        """Check that the next group of the domain may have the number. Raises: Untranslatable."""
         last = self.last(domain)
         if sequence <= last:
             raise transaction_stops.sequence_not_increasing(domain, sequence, last)
@@ -91,8 +91,8 @@ class AssignedGtids:
             raise transaction_stops.sequence_too_large(domain, sequence)
 
     def give(self, domain: int, sequence: int, commit_id: int | None, transactions: int = 1) -> int:
-        """The group becomes so many transactions, one behind the other. How far before the first of them the last one stands that it
-        waits for: 0: it is the one before it. A number that `check` took."""
+        """Assign the number, which `check` accepted, to a group that becomes so many consecutive transactions. Return the distance from
+        the first of them to the last one that it waits for; 0: it is the one just before."""
         for extra in range(transactions - 1, -1, -1):
             self.given.setdefault((domain, extra), NumbersGiven()).add(sequence)
         if commit_id is None or transactions > 1:
@@ -103,20 +103,20 @@ class AssignedGtids:
         return back
 
     def next_numbers(self) -> Iterator[tuple[int, int]]:
-        """Each domain, with the number behind its last one."""
+        """Return each domain, with the number after its last one."""
         return ((domain, given.following) for (domain, extra), given in self.given.items() if not extra)
 
     def go_on(self, domain: int, following: int) -> None:
-        """The numbers of the domain went on, without a hole, up to the one before `following`."""
+        """Note that the numbers of the domain continued, without a hole, up to the one before `following`."""
         self.given[domain, 0].following = following
 
     def begin_file(self) -> None:
-        """The numbers of transactions that others wait for begin anew."""
+        """Restart the numbers of transactions that others wait for."""
         self.commit_id = self.back = 0
 
     def executed_before(self, groups: Iterable[DomainGtid]) -> None:
-        """What a Gtid_list says of domains that nothing is known of: all up to the greatest number was executed. Behind a change of
-        source, of what was given before: that part."""
+        """Take a Gtid_list: in domains of which nothing is known, everything up to the greatest number was executed. After a change of
+        source it limits the numbers that were assigned before."""
         groups = list(groups)
         if self._is_former:
             self._is_former = False
@@ -133,11 +133,11 @@ class AssignedGtids:
             self.given[domain, 0] = NumbersGiven(start=1, following=last + 1)
 
     def executed(self) -> GtidSet:
-        """All that was given, with what was executed before."""
+        """Return everything that was assigned, with what was executed before."""
         return GtidSet.from_intervals({self.uuid(*key).bytes: one.intervals() for key, one in self.given.items()})
 
     def state(self) -> bytes:
-        """To go on from here."""
+        """Return the state to continue from here."""
         parts = [_HEAD.pack(_FORMER if self._is_former else self.back > 0, self.commit_id, self.back, len(self.given))]
         for (domain, extra), given in sorted(self.given.items()):
             intervals = given.intervals()
@@ -145,7 +145,7 @@ class AssignedGtids:
         return b"".join(parts)
 
     def restore(self, state: bytes) -> None:
-        """Knows what `state` says and nothing else. b"": nothing."""
+        """Set the knowledge to `state` and nothing else. b"": nothing."""
         self.given = {}
         self.commit_id = self.back = 0
         self._is_former = False
@@ -165,7 +165,7 @@ class AssignedGtids:
 
 
 def given_before(state: bytes) -> bytes:
-    """The state behind a change of source, where `state` is that at the end of the former one."""
+    """Return the state after a change of source, where `state` is that at the end of the former one."""
     if not state:
         return b""
     _, _, _, count = _HEAD.unpack_from(state)

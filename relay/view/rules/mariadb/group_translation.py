@@ -50,7 +50,7 @@ _SUPPRESS_USE: Final = 0x0008
 _IGNORABLE: Final = 0x0080
 _KEPT_FLAGS: Final = 0x03FF
 _MOST_HELD: Final = 16 << 20
-"""Bytes of a group's events that are held; the others are made when they are written."""
+"""The most bytes of a group's events that are kept in memory; the others are made when they are written."""
 _TABLE_ID_BYTES: Final = 6
 _AS_THEY_ARE: Final = frozenset((XID_EVENT, XA_PREPARE_EVENT, DELETE_FILE_EVENT))
 _BEFORE_STATEMENT: Final = frozenset((INTVAR_EVENT, RAND_EVENT, BEGIN_LOAD_QUERY_EVENT, APPEND_BLOCK_EVENT))
@@ -62,60 +62,60 @@ _SAVEPOINTS: Final = {
 }
 _BEFORE_ALL: Final = b"`binlog_relay_rollback`"
 _NO_ROWS_FOLLOW: Final = frozenset(("SELECT", "VALUES", "WITH", "TEMPORARY"))
-"""Words of a CREATE that brings its rows along, or has none."""
+"""Words of a CREATE that contains its rows, or has none."""
 
 Piece = Copy | New | Later
 
 
 class _KeptRows(NamedTuple):
-    """An event with rows that is kept. make: its type and body, version 2."""
+    """A kept event with rows. `make` returns its type and body, version 2."""
 
     event: GroupEvent
     make: Callable[[], tuple[int, bytes]]
 
 
 class GroupTranslation:
-    """What becomes of the group that `gtid` heads. Raises of its methods: Untranslatable, Malformed, Truncated."""
+    """Translates the group that `gtid` heads. All methods raise Untranslatable, Malformed and Truncated."""
 
     def __init__(self, group: SourceGroup, gtid: MariadbGtid, parts: MariadbParts) -> None:
         self._group = group
         self._gtid = gtid
         self._parts = parts
         self.changes_by_statement = False
-        """Whether replicas run a statement of it that changes rows."""
+        """True if replicas run a statement of it that changes rows."""
         self._made: list[OutGroup] = []
-        """Groups of their own, in front."""
+        """Separate groups that precede it."""
         self._pieces: list[Piece] = []
         self._before: list[Piece] = []
-        """What the next statement is given by events in front of it."""
+        """The events before the next statement that belong to it."""
         self._held = 0
         self._annotation: New | None = None
         self._may_replace = False
         """Whether the statement of the next rows may be a REPLACE, as its annotation tells."""
         self._maps: dict[bytes, ConvertedTable] = {}
         self._last_rows: tuple[int, _KeptRows] | None = None
-        """Where among the pieces the statement's last rows are that are kept and do not end it."""
+        """The index in `_pieces` of the statement's last kept rows that do not end it, and these rows."""
         self._prepares = bool(gtid.flags & PREPARED_XA) and gtid.xid is not None
         self._changes = False
-        """Whether a statement or rows are kept."""
+        """True if a statement or rows are kept."""
         self.left_out: list[tuple[str, str]] = []
-        """Kinds of what is left out, each with what it is."""
+        """The kinds of what is left out, each with a description."""
         self.prepares_nothing = False
-        """Whether `groups` found an XA transaction without a change, which MySQL cannot prepare (3898): it is left out, and so is what
-        ends it."""
+        """True if `groups` found an XA transaction without a change, which MySQL cannot prepare (3898): it is left out, and so is the
+        statement that ends it."""
 
     def nothing(self) -> OutGroup:
-        """A transaction that does nothing, in its place."""
+        """Return a transaction that does nothing, which replaces it."""
         first, last = self._group.ends()
         times = [_control(first, b"BEGIN"), _control(first._replace(timestamp=last.timestamp), b"COMMIT")]
         return OutGroup(tuple(times))
 
     def learn(self) -> None:
-        """What the group defines at the source is known from now on."""
+        """Learn what the group defines at the source."""
         self.groups()
 
     def groups(self) -> list[OutGroup]:
-        """What becomes of it, in order; the last one is in its place."""
+        """Return the resulting groups, in order; the last one is in its place."""
         events = iter(self._group.events)
         head = next(events)
         if not self._gtid.is_standalone:
@@ -167,7 +167,7 @@ class GroupTranslation:
             _join(self._pieces, piece)
 
     def _add_made(self, event: GroupEvent, make: Callable[[], tuple[int, bytes]]) -> None:
-        """An event with another type and body; it is held as long as there are not many."""
+        """Add an event with another type and body; it is kept in memory as long as there are not many."""
         kind, body = make()
         flags = event.flags & _KEPT_FLAGS
         if self._held + len(body) <= _MOST_HELD:
@@ -229,7 +229,7 @@ class GroupTranslation:
         return as_version_2(kind, body)
 
     def _end_statement(self, index: int, rows: _KeptRows) -> None:
-        """What ends the statement at the source is left out."""
+        """Set the end of the statement on these rows, as the event that ends it at the source is left out."""
 
         def make() -> tuple[int, bytes]:
             kind, body = rows.make()
@@ -264,16 +264,16 @@ class GroupTranslation:
             self._undo(event)
             return
         if part is not PartKind.STATEMENT and query.raw.isascii():
-            # Nothing of its session counts, and a collation that MySQL does not know would make it pass over the statement.
+            # Nothing of its session matters, and a collation that MySQL does not know would make it skip the statement.
             _join(self._pieces, _control(event, _control_text(part, name, query.raw)))
             return
         self._add_statement(event, body, query, is_control=part is not PartKind.STATEMENT)
 
     def _undo(self, event: GroupEvent) -> None:
-        """The source writes such a group where a table kept something, or a temporary one was made or dropped.
+        """Undo a group with ROLLBACK: the source writes it where a table kept something, or a temporary one was made or dropped.
 
         A MySQL does not count the GTID of a transaction that ends with ROLLBACK and leaves nothing; one that undoes all of itself and
-        commits does the same to the tables, and is counted.
+        commits has the same effect on the tables, and is counted.
         """
         begin = self._pieces[0]
         if isinstance(begin, New):
@@ -309,7 +309,7 @@ class GroupTranslation:
         _join(self._pieces, events[-1])
 
     def _rows_follow(self, event: GroupEvent, query: LoggedQuery) -> bool:
-        """Whether rows stand behind a definition in its transaction, or would if there were any: of CREATE TABLE … SELECT."""
+        """Return whether rows follow a definition in its transaction, or would if there were any: for CREATE TABLE … SELECT."""
         if self._gtid.is_standalone or query.is_load or query.kind.verb != "CREATE":
             return False
         if any(one.type == TABLE_MAP_EVENT and one.offset > event.offset for one in self._group.events):
@@ -322,7 +322,7 @@ class GroupTranslation:
 
 
 def _join(pieces: list[Piece], piece: Piece) -> None:
-    """Adds it; neighbours that are copied are one copy."""
+    """Add a piece; adjacent copies are merged."""
     last = pieces[-1] if pieces else None
     if isinstance(piece, Copy) and isinstance(last, Copy) and last.stop == piece.start:
         pieces[-1] = Copy(last.start, piece.stop)
@@ -331,13 +331,13 @@ def _join(pieces: list[Piece], piece: Piece) -> None:
 
 
 def _control_text(part: PartKind, name: bytes, raw: bytes) -> bytes:
-    """The statement without a session: names in double quotes are names for ANSI_QUOTES alone."""
+    """Return the statement without a session: names in double quotes are names for ANSI_QUOTES alone."""
     words = _SAVEPOINTS.get(part)
     return raw if words is None else words + b" `" + name.replace(b"`", b"``") + b"`"
 
 
 def _control(event: GroupEvent, text: bytes) -> New:
-    """BEGIN and the like, of nobody and in no database, at the time of `event`."""
+    """Return BEGIN or the like, with no session and database, at the time of `event`."""
     return New(QUERY_EVENT, _SUPPRESS_USE, event.timestamp, event.server_id, Query(0, 0, 0, b"", b"", text).encode())
 
 

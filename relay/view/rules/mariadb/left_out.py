@@ -1,6 +1,6 @@
-"""What a view of a MariaDB does not hand to its replicas, and how much it hands on as statements: counted for the people who look on.
+"""The parts that a view of a MariaDB does not pass to its replicas, and those that it passes as statements: counted for people.
 
-It is a part of what the view's rules know at a place, so that it is exact whatever is made again.
+They are in the state of the view's rules at a place, so that the counts are exact whatever is rebuilt.
 """
 
 import json
@@ -17,15 +17,15 @@ WORDS: Final = {
     SEQUENCE: "definitions or values of sequences",
     PART: "parts of definitions",
 }
-"""Each kind in words."""
+"""The description of each kind."""
 _MOST_LISTED: Final = 50
 
 
 @dataclass(slots=True)
 class LeftOut:
-    """counts: transactions in which something of each kind was left out. newest: the last ones: kind, file and offset at the source,
-    and what it was. by_statement: transactions whose rows replicas change by running the source's statements; first_statement: file and
-    offset of the first one, "" and 0: there is none.
+    """`counts` are transactions in which something of each kind was left out. `newest` are the last ones: kind, file and offset at the
+    source, and description. `by_statement` counts transactions whose rows replicas change by running the source's statements;
+    `first_statement` is file and offset of the first one, "" and 0: there is none.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -34,7 +34,7 @@ class LeftOut:
     first_statement: tuple[str, int] = ("", 0)
 
     def add(self, found: Iterable[tuple[str, str]], file: str, offset: int) -> None:
-        """Of one transaction at this place: kinds, each with what was left out."""
+        """Add the kinds of one transaction at this place, each with a description of what was left out."""
         kinds = set()
         for kind, what in found:
             kinds.add(kind)
@@ -44,27 +44,27 @@ class LeftOut:
         del self.newest[:-_MOST_LISTED]
 
     def add_statement(self, file: str, offset: int) -> None:
-        """One more whose statements change rows."""
+        """Add a transaction whose statements change rows."""
         if not self.by_statement:
             self.first_statement = file, offset
         self.by_statement += 1
 
     def copy(self) -> "LeftOut":
-        """As it is now."""
+        """Return a copy of the current counts."""
         return LeftOut(Counter(self.counts), list(self.newest), self.by_statement, self.first_statement)
 
     def state(self) -> bytes:
-        """All of it; b"": nothing was left out."""
+        """Return the state; b"": nothing was left out."""
         return json.dumps(self.record(), ensure_ascii=False).encode() if self.counts or self.by_statement else b""
 
     def restore(self, state: bytes) -> None:
-        """Says what `state` says. Raises: ValueError, KeyError, TypeError for what is no state."""
+        """Set everything to `state`. Raises: ValueError, KeyError, TypeError if it is no state."""
         made = LeftOut.of_record(json.loads(state)) if state else LeftOut()
         self.counts, self.newest = made.counts, made.newest
         self.by_statement, self.first_statement = made.by_statement, made.first_statement
 
     def told(self) -> str:
-        """In words; "": there is nothing to say."""
+        """Return it as text; "": there is nothing to say."""
         parts = [f"{self.counts[kind]} with {words}" for kind, words in WORDS.items() if self.counts[kind]]
         text = f"left out of transactions: {', '.join(parts)}" if parts else ""
         if not self.by_statement:
@@ -74,7 +74,7 @@ class LeftOut:
         return f"{text}; {statements}" if text else statements
 
     def record(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         file, offset = self.first_statement
         return {
             "left_out": {kind: self.counts[kind] for kind in WORDS},
@@ -88,7 +88,7 @@ class LeftOut:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> "LeftOut":
-        """What `record` gave. Raises: KeyError, TypeError, ValueError."""
+        """Return the object of a result of `record`. Raises: KeyError, TypeError, ValueError."""
         made = cls(Counter({str(kind): int(count) for kind, count in record["left_out"].items() if count}))
         made.newest = [
             (str(one["kind"]), str(one["file"]), int(one["position"]), str(one["what"])) for one in record["newest"]

@@ -1,4 +1,4 @@
-"""The rules of a view of a MariaDB source: each group as MySQL writes it."""
+"""The rules of a view of a MariaDB source: each group is translated into MySQL's events."""
 
 from contextlib import suppress
 from typing import Final
@@ -36,25 +36,25 @@ class MariadbRules(GroupRules):
         self._left_out_xa = LeftOutXa()
         self._left_out: GivenGtid | None = None
         self.left_out_of = LeftOut()
-        """Of all groups up to here."""
+        """The parts left out of all groups up to here."""
         self.before: TablesBefore | None = None
         """Tables from before the archive; None: nothing is known of them."""
 
     @property
     def look_at(self) -> bytes:
-        """Every type that stands in a group."""
+        """Every type that occurs in a group."""
         return bytes(kind not in _BETWEEN_GROUPS for kind in range(256))
 
     # --- what is known ----------------------------------------------------------------------------------------------------
 
     def state(self) -> bytes:
-        """The GTIDs that were given, what was left out, and what is known of tables."""
+        """Return the assigned GTIDs, what was left out, and what is known of tables."""
         given, left_out = self.given.state(), self.left_out_of.state()
         tables = self._left_out_xa.in_front_of(self._parts.tables.state())
         return _with_size(given) + _with_size(left_out) + tables
 
     def restore(self, state: bytes) -> None:
-        """Knows what `state` says and nothing else."""
+        """Set the knowledge to `state` and nothing else."""
         given, rest = _taken(state)
         left_out, rest = _taken(rest)
         self.given.restore(given)
@@ -71,38 +71,38 @@ class MariadbRules(GroupRules):
         return _with_size(given_before(self.given.state())) + _with_size(self.left_out_of.state())
 
     def source_started(self) -> None:
-        """The source was started anew before the next group."""
+        """Note that the source was started before the next group."""
         self.given.begin_file()
         self._parts.tables.source_started()
 
     def source_went_on(self, *, decided: bool) -> None:
-        """The next file begins: a server that goes on with it has ended the transactions of the one before."""
+        """Note that the next file begins: a server that continues with it has ended the transactions of the one before."""
         self.given.begin_file()
 
     def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
-        """A group without an end is never kept: it is written in one go, and before it is committed; the source's replicas undo it."""
+        """Accept a group without an end: it was written at once, before its commit, and the source's replicas undo it."""
 
     def executed_before(self, groups: GtidList) -> None:
-        """What a file's Gtid_list says."""
+        """Take a file's Gtid_list."""
         self.given.executed_before(groups)
 
     def executed(self) -> GtidSet:
-        """The view's GTIDs up to here, with those of what the source executed before the view's start."""
+        """Return the view's GTIDs up to here, with those of what the source executed before the view's start."""
         return self.given.executed()
 
     # --- for the kernel -----------------------------------------------------------------------------------------------------
 
     def begin_file(self, server_version: str) -> None:
-        """The groups that come are of a file of such a server."""
+        """Set the version of the server whose file contains the next groups."""
         self._server_version = server_version
 
     @property
     def changes(self) -> object:
-        """Another object where `plain_map` may give other answers."""
+        """An object that is replaced where `plain_map` may give other results."""
         return self._parts.tables.changes
 
     def plain_map(self, body: bytes) -> bytes | None:
-        """What a Table_map with this body becomes where its rows stay as they are; None: groups with it are for `plan`."""
+        """Return the translation of a Table_map with this body if its rows are unchanged; None: `plan` gets groups with it."""
         try:
             conversion = self._parts.tables.convert_map(body, self._server_version)
         except (Untranslatable, ProtocolError):
@@ -133,11 +133,11 @@ class MariadbRules(GroupRules):
         return self._numbered(gtid, made)
 
     def _ends_left_out(self, gtid: MariadbGtid) -> bool:
-        """Whether it ends an XA transaction that the view does not have."""
+        """Return whether it ends an XA transaction that the view does not have."""
         return gtid.is_standalone and not gtid.flags & PREPARED_XA and self._left_out_xa.ended(str(gtid.xid).encode())
 
     def _numbered(self, gtid: MariadbGtid, made: list[OutGroup]) -> list[OutGroup]:
-        """With the GTIDs that they get, which are given then."""
+        """Assign GTIDs to the groups, and return the groups with them."""
         domain, number = gtid.domain_id, gtid.sequence_number
         back = self.given.give(domain, number, gtid.commit_id, len(made))
         last = len(made) - 1
@@ -174,13 +174,13 @@ def _with_size(part: bytes) -> bytes:
 
 
 def _taken(state: bytes) -> tuple[bytes, bytes]:
-    """The first part, and what is behind it."""
+    """Return the first part, and the rest."""
     stop = 4 + int.from_bytes(state[:4], "little")
     return state[4:stop], state[stop:]
 
 
 def _head(group: SourceGroup) -> tuple[MariadbGtid, bytes]:
-    """What the Gtid event says, and its body. Raises: Untranslatable; Truncated."""
+    """Decode the Gtid event; return it with its body. Raises: Untranslatable; Truncated."""
     first = next(iter(group.events))
     if first.type == EventType.INCIDENT:
         raise transaction_stops.incident()

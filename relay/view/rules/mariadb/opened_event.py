@@ -1,4 +1,4 @@
-"""An event of MariaDB as MySQL writes it, for what is only packed or numbered otherwise."""
+"""An event of MariaDB as MySQL writes it, where only packing or numbering differ."""
 
 from typing import Final
 
@@ -10,9 +10,9 @@ from protocol.kernel import codes
 from relay.view.stops import transaction_stops
 
 MOST_BYTES: Final = 64 << 20
-"""Of rows that are unpacked: they are held in memory."""
+"""The most bytes of rows that are unpacked: they are in memory."""
 MOST_OF_TEXT: Final = 16 << 20
-"""Of a statement that is unpacked: it becomes words. A MariaDB's max_allowed_packet, as it comes."""
+"""The most bytes of a statement that is unpacked: it becomes words. This is MariaDB's default of max_allowed_packet."""
 _V1_ROWS: Final = range(EventType.WRITE_ROWS_V1, EventType.DELETE_ROWS_V1 + 1)
 _PACKED_V1: Final = range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1)
 _PACKED_V2: Final = range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1)
@@ -28,7 +28,7 @@ _V1_POST: Final = 8
 
 
 def opened_rows(kind: int, body: bytes) -> tuple[int, bytes]:
-    """Type and body of an event with rows, its rows unpacked. Raises: Truncated, Malformed; Untranslatable where it is too large."""
+    """Return type and unpacked body of an event with rows. Raises: Truncated, Malformed; Untranslatable where it is too large."""
     if kind not in PACKED_ROWS:
         return kind, body
     at = _rows_at(kind, body)
@@ -38,14 +38,14 @@ def opened_rows(kind: int, body: bytes) -> tuple[int, bytes]:
 
 
 def as_version_2(kind: int, body: bytes) -> tuple[int, bytes]:
-    """Type and body of an event with rows that are not packed, in version 2."""
+    """Return type and body of an event with unpacked rows, in version 2."""
     if kind not in _V1_ROWS:
         return kind, body
     return kind - _V1_ROWS.start + _V2_ROWS.start, body[:_V1_POST] + b"\x02\x00" + body[_V1_POST:]
 
 
 def opened_query(body: bytes, post: int) -> bytes:
-    """The body of a Query, from that of a Query_compressed: the text behind the schema is packed. post: bytes of its fixed part.
+    """Return the body of a Query, from a Query_compressed: the text after the schema is packed. `post` is the size of its fixed part.
 
     Raises: Truncated, Malformed; Untranslatable.
     """
@@ -54,13 +54,13 @@ def opened_query(body: bytes, post: int) -> bytes:
 
 
 def with_statement_end(body: bytes) -> bytes:
-    """The body of an event with rows that is its statement's last."""
+    """Return the body of an event with rows as that of its statement's last."""
     flags = int.from_bytes(body[ROWS_FLAGS_AT : ROWS_FLAGS_AT + 2], "little") | codes.ROWS_STATEMENT_END
     return body[:ROWS_FLAGS_AT] + flags.to_bytes(2, "little") + body[ROWS_FLAGS_AT + 2 :]
 
 
 def _rows_at(kind: int, body: bytes) -> int:
-    """Where the rows begin: behind the head, the number of columns and which of them are there."""
+    """Return where the rows begin: after the head, the number of columns and the bits of those that exist."""
     fields = Fields(body)
     fields.skip(_V1_POST)
     if kind in _PACKED_V2 or kind in _V2_ROWS:

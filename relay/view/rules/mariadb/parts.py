@@ -77,7 +77,7 @@ def first_words(text: bytes, server_version: str) -> str:
 
 
 class MariadbParts(NamedTuple):
-    """All of one view."""
+    """All parts of one view."""
 
     tables: MariadbTables
     statements: StatementsOfView

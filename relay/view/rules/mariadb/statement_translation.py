@@ -40,12 +40,12 @@ _TARGET_VERSION: Final = "{}.{}.0"
 
 @dataclass(frozen=True)
 class StatementTranslation:
-    """`texts`: what is run in place of the statement, each but the last one committing by itself; none: an empty transaction.
+    """`texts` are run in place of the statement, each but the last one committing by itself; none: an empty transaction.
 
-    left_out: why there is none: "account", "sequence", "nothing" (it did nothing at the source), else "". reports: what was left out of
-    a definition. source: the definition as the source understood it, None where it defines no tables or it is not known. replica:
-    the same of each of `texts`, as the target understands it. versioned: tables that it makes with system versioning.
-    programs: views, triggers and routines that it makes.
+    `left_out` says why there is none: "account", "sequence", "nothing" (it did nothing at the source), else "". `reports` lists what
+    was left out of a definition. `source` is the definition as the source understood it, None where it defines no tables or is not
+    known. `replica` is the same for each of `texts`, as the target understands it. `versioned` are tables that it makes with system
+    versioning. `programs` are views, triggers and routines that it makes.
     """
 
     texts: tuple[bytes, ...]
@@ -63,7 +63,8 @@ class StatementTranslation:
 def translate_statement(text: bytes, context: StatementContext, known: TablesAtSource) -> StatementTranslation:
     """What becomes of the text of a Query or Execute_load_query event. A text of which nothing has to be changed comes back byte for
     byte. Raises: Untranslatable."""
-    if kind_of(text, context.server_version).purpose is Purpose.CONTROL:
+    is_control = kind_of(text, context.server_version).purpose is Purpose.CONTROL
+    if is_control and b"/*!" not in text and b"/*M!" not in text:  # MySQL may not read what is in such a comment
         return StatementTranslation((text,))
     query = context.query(text)
     try:
@@ -93,7 +94,7 @@ class _Translation:
         self._defines = False
 
     def made(self) -> StatementTranslation:
-        """The translation. Raises: UnsupportedSyntax, Untranslatable."""
+        """Return the translation. Raises: UnsupportedSyntax, Untranslatable."""
         self._statement()
         words = self._words
         texts: tuple[bytes, ...] = ()
@@ -118,7 +119,7 @@ class _Translation:
         )
 
     def _at_source(self) -> Statement | None:
-        """The definition as the source understood it."""
+        """Return the definition as the source understood it."""
         context = self._words.context
         return self._parsed(self._opened, context.server_version, default_collations(context.defaults))
 
@@ -170,7 +171,7 @@ class _Translation:
             raise UnsupportedSyntax(f"{words.peek().text} begins no statement that is known")
 
     def _prefix(self) -> None:
-        """SET STATEMENT variable = value FOR: the event says under what the statement ran."""
+        """Remove SET STATEMENT variable = value FOR: the event contains the variables of the statement."""
         words, depth = self._words, 0
         while words.word() != "FOR" or depth:
             depth += {"(": 1, ")": -1}.get(words.take().upper, 0)
@@ -178,7 +179,7 @@ class _Translation:
         words.cut_before(words.at)
 
     def _check_system_tables(self) -> None:
-        """Statements that change rows of MariaDB's own tables: MySQL's have other columns."""
+        """Stop statements that change rows of MariaDB's own tables: MySQL's have other columns."""
         words = self._words
         if words.word() not in ("INSERT", "REPLACE", "UPDATE", "DELETE"):
             return
@@ -247,7 +248,7 @@ class _Translation:
         object_statements.program(words, kind)
 
     def _note_program(self, kind: str, start: int) -> None:
-        """What the program that is made names, for statements that set it off. start: behind its kind."""
+        """Note what a new program names, for statements that run it. `start` is the index after its kind."""
         words = self._words
         if kind not in (VIEW, TRIGGER, "FUNCTION", "PROCEDURE"):
             return
@@ -272,7 +273,7 @@ class _Translation:
             self._programs.append(KnownProgram((kind, schema, name), named, table, "" if several else event))
 
     def _replaced_index(self, at: int) -> None:
-        """CREATE OR REPLACE INDEX: DROP where it is there."""
+        """Translate CREATE OR REPLACE INDEX: DROP where it exists."""
         words = self._words
         words.cut(at, at + 2)
         index = next(place for place in range(at, words.end) if words.at_word(place) == "INDEX") + 1
@@ -288,7 +289,7 @@ class _Translation:
             )
 
     def _replaces(self, words_of: tuple[int, int] | None, kind: bytes, start: int) -> None:
-        """OR REPLACE becomes a DROP before; the name is the words from `start` up to here."""
+        """Replace OR REPLACE by a DROP before; the name is the words from `start` up to here."""
         if words_of is None:
             return
         words = self._words
@@ -296,7 +297,7 @@ class _Translation:
         words.cut(*words_of)
 
     def _quoted(self, start: int, stop: int) -> bytes:
-        """A name of one or two parts with all its parts in quotation marks, but for those that have them."""
+        """Return a name of one or two parts with all its parts quoted, except those that are already."""
         made = []
         for index in range(start, stop):
             raw = self._words.source_text(index, index + 1)
@@ -321,7 +322,7 @@ class _Translation:
         self._check_filled(start, name, temporary=temporary)
 
     def _check_filled(self, start: int, name: TableName, *, temporary: bool) -> None:
-        """A table that replicas fill by a query, and one that is gone before anybody knows it: as any statement that changes rows."""
+        """Check a table that replicas fill by a query, and one dropped before it is known, as any statement that changes rows."""
         words = self._words
         query = next((index for index in range(start, words.end) if self._begins_query(index)), None)
         if query is not None and not words.context.rows_follow:
@@ -345,7 +346,7 @@ class _Translation:
             raise statement_stops.statement_differs(words.context.target_title, words.query, what)
 
     def _view_in(self, tables: Iterable[TableName]) -> str:
-        """One of these that is a view, whose columns may be computed; "": none is known to be."""
+        """Return one of these that is a view, whose columns may be computed; "": none is known to be."""
         return next(
             (name[1] for name in sorted(tables) for one in self._known.programs_behind(name) if one.name[0] == VIEW), ""
         )
@@ -392,7 +393,7 @@ class _Translation:
             read_expressions(words, words.at + 1, words.end)
 
     def _says_charset(self) -> bool:
-        """Of ALTER DATABASE: whether it says more than a COMMENT."""
+        """Return whether ALTER DATABASE says more than a COMMENT."""
         return any(token.upper in ("CHARSET", "CHARACTER", "COLLATE") for token in self._words.tokens)
 
     def _alter_table(self) -> None:
@@ -489,7 +490,7 @@ class _Translation:
         if not kept:
             self._left_out = SEQUENCE if sequences else NOTHING
 
-    # ---- the rest ----
+    # ---- other statements ----
 
     def _set(self) -> None:
         words = self._words

@@ -1,18 +1,15 @@
-"""A Query or Execute_load_query event of a group: its statement as text whose offsets are those of the bytes, and its setting."""
+"""A Query or Execute_load_query event of a group."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from protocol.binlog.query import Query, read_query
-from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
+from protocol.binlog.schema.column_charsets import charset_of_column
 from protocol.binlog.status_variables import CATALOG, CHARSETS, FLAGS, SQL_MODE, encode_status, known_values
 from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT
-from protocol.sql.byte_text import blank_of, byte_text, is_wide
-from protocol.sql.kind import StatementKind, kind_of
-from protocol.sql.lexer import ReadAs, SqlText, SqlToken, TokenKind, UnsupportedSyntax, sql_text
-from protocol.sql.tables.ddl_parser import read_table_definition
-from protocol.sql.tables.ddl_statement import TableDefinition
+from protocol.sql.lexer import SqlToken, TokenKind
+from protocol.sql.statements.statement import SqlStatement
 
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
 # What BEGIN and COMMIT of our own take over of a statement: flags, sql_mode, catalog, character sets.
@@ -20,9 +17,8 @@ _TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
 
 
 @dataclass  # not frozen: there is one for each statement, and that costs
-class LoggedQuery:
-    """`head`: the body up to the text; `raw`: the statement's bytes. Raises of all methods: UnsupportedSyntax, where the text cannot
-    be read."""
+class LoggedQuery(SqlStatement):
+    """`head`: the body up to the text."""
 
     head: bytes
     raw: bytes
@@ -39,11 +35,6 @@ class LoggedQuery:
         return self.schema_bytes.decode("utf-8", "backslashreplace")
 
     @cached_property
-    def kind(self) -> StatementKind:
-        """What kind of statement it is, by its first words."""
-        return kind_of(self.raw, self.server_version)
-
-    @cached_property
     def sql_mode(self) -> int:
         """Under which it ran."""
         return int.from_bytes(self._values.get(SQL_MODE, b""), "little")
@@ -52,46 +43,6 @@ class LoggedQuery:
     def foreign_key_checks(self) -> bool:
         """Whether it ran with foreign_key_checks = 1."""
         return not int.from_bytes(self._values.get(FLAGS, b""), "little") & _NO_FOREIGN_KEY_CHECKS
-
-    @cached_property
-    def text(self) -> str:
-        """The statement, one character for each byte: names in it are read with `name`.
-
-        Where characters may hold bytes below 0x80 (gbk …) the others are no ASCII, so what quotes and ends is found all the same.
-        """
-        return byte_text(self.raw, self._charset)
-
-    def name(self, token: SqlToken) -> str:
-        """The text of a name or a string. Raises: UnsupportedSyntax where it is not of its character set."""
-        if token.text.isascii():
-            return token.text
-        charset = self._charset
-        if is_wide(charset):
-            raise UnsupportedSyntax("a name in a character set of several bytes")
-        made = decode_text(token.text.encode("latin-1"), charset)
-        if "\ufffd" in made:
-            raise UnsupportedSyntax("a name that is not of its character set")
-        return made
-
-    @cached_property
-    def tokens(self) -> list[SqlToken]:
-        """Its words, with where they stand in `raw`; the last is of kind END. Raises: UnsupportedSyntax."""
-        return self.read.tokens
-
-    @cached_property
-    def read(self) -> SqlText:
-        """Its words and comments. Raises: UnsupportedSyntax."""
-        return self.read_as()
-
-    def read_as(self, *, folds_rows: bool = False) -> SqlText:
-        """The same; folds_rows: see `ReadAs`. Raises: UnsupportedSyntax."""
-        read_as = ReadAs(self.server_version, self.sql_mode, folds_rows=folds_rows, blank=blank_of(self._charset))
-        return sql_text(self.text, read_as)
-
-    @cached_property
-    def definition(self) -> TableDefinition | None:
-        """The CREATE TABLE or ALTER TABLE that it is, as far as it is known; None: it is neither. Raises: UnsupportedSyntax."""
-        return read_table_definition(self.tokens, self.text, self.schema, self.sql_mode, self.server_version, self.name)
 
     def with_text(self, raw: bytes) -> bytes:
         """The body of the event with another statement."""
@@ -103,7 +54,8 @@ class LoggedQuery:
         return Query(self.thread_id, 0, 0, status, self.schema_bytes, text).encode()
 
     @property
-    def _charset(self) -> str | None:
+    def charset(self) -> str | None:
+        """Of the client that wrote it."""
         return charset_of_column(int.from_bytes(self._values.get(CHARSETS, b"")[:2], "little"))
 
     @cached_property

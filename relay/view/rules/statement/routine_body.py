@@ -4,21 +4,21 @@ Such bodies hold no prepared statements, and no definitions but of temporary tab
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
+from protocol.sql.statements.named_tables import called_routines, may_write_several, perhaps_written_tables
+from protocol.sql.statements.statement import SqlStatement, StatementText
 from relay.source_tables.programs import BodyChange, RoutineBody
-from relay.view.rules.statement.logged_query import LoggedQuery, is_word
-from relay.view.rules.statement.named_tables import called_routines, may_write_several, perhaps_written_tables
+from relay.view.rules.statement.logged_query import is_word
 
 _CHANGES: Final = ("INSERT", "REPLACE", "UPDATE", "DELETE")
 # In front of such a word that begins no statement: FOR UPDATE, ON DUPLICATE KEY UPDATE, ON DELETE, AFTER INSERT.
 _NO_STATEMENT: Final = ("FOR", "KEY", "ON", "AFTER", "BEFORE")
 
 
-def read_routine_body(query: LoggedQuery, tokens: Sequence[SqlToken], schema: str) -> RoutineBody:
+def read_routine_body(query: SqlStatement, tokens: Sequence[SqlToken], schema: str) -> RoutineBody:
     """Of the words `tokens` of the statement `query`, from the body's first on. schema: that names without one are in.
 
     A change of which nobody can tell the tables is left out: a server that reads it as this does refuses it. Raises: UnsupportedSyntax.
@@ -40,7 +40,7 @@ def read_routine_body(query: LoggedQuery, tokens: Sequence[SqlToken], schema: st
     return RoutineBody(tuple(changes), tuple(called_routines(whole)) if whole is not None else ())
 
 
-def change_of(query: LoggedQuery, verb: str) -> BodyChange:
+def change_of(query: SqlStatement, verb: str) -> BodyChange:
     """What a statement changes itself. verb: of the change; that of LOAD DATA is another than the statement's.
 
     Raises: UnsupportedSyntax.
@@ -49,7 +49,7 @@ def change_of(query: LoggedQuery, verb: str) -> BodyChange:
     return BodyChange(verb, perhaps_written_tables(query), on_duplicate, may_write_several(query))
 
 
-def _statement(query: LoggedQuery, tokens: Sequence[SqlToken], at: int, schema: str) -> LoggedQuery:
+def _statement(query: SqlStatement, tokens: Sequence[SqlToken], at: int, schema: str) -> SqlStatement:
     """The statement of the body that begins at the token `at`."""
     stop = at
     while tokens[stop].kind is not TokenKind.END and tokens[stop].upper != ";":
@@ -57,6 +57,6 @@ def _statement(query: LoggedQuery, tokens: Sequence[SqlToken], at: int, schema: 
     return _slice(query, tokens[at], tokens, stop, schema)
 
 
-def _slice(query: LoggedQuery, first: SqlToken, tokens: Sequence[SqlToken], stop: int, schema: str) -> LoggedQuery:
+def _slice(query: SqlStatement, first: SqlToken, tokens: Sequence[SqlToken], stop: int, schema: str) -> SqlStatement:
     raw = query.raw[first.start : tokens[stop - 1].stop]
-    return replace(query, raw=raw, schema_bytes=schema.encode("utf-8", "backslashreplace"))
+    return StatementText(raw, schema, query.sql_mode, query.server_version, query.charset)

@@ -2,10 +2,12 @@
 
 from typing import Final
 
-from protocol.binlog.schema.definition_names import defined_names
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.statements.named_tables import read_tables
+from protocol.sql.statements.statement_names import defined_names
+from protocol.sql.statements.statement_words import StatementWords
 from protocol.sql.tables.ddl_parser import read_statement
 from protocol.sql.tables.ddl_statement import AlterTable, RenameTables, TableDefinition, needs
 from protocol.sql.tables.source_table import RESTRICT, ForeignKey, TableName
@@ -13,9 +15,7 @@ from relay.source_tables.applied_definition import DefiningSession, apply_defini
 from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram, RoutineBody
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.match_clauses import forgets_actions
-from relay.view.rules.statement.named_tables import read_tables
 from relay.view.rules.statement.routine_body import read_routine_body
-from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.tables.table_engines import TableEngines
 
 _INLINE_KEYS_SINCE: Final = (9, 0, 0)

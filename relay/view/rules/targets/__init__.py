@@ -1,1 +1,1 @@
-"""Groups of a newer MySQL made fit for an older one: what it cannot read is taken away or translated, or stops the view by name."""
+"""Groups of a newer MySQL are made fit for an older one: what it cannot read is removed, translated, or stops the view by name."""

@@ -1,4 +1,4 @@
-"""What rules made of a group, as a group for the rules behind them."""
+"""The result of rules for a group, as a group for the rules that follow."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from relay.view.rules.group import Copy, GroupEvent, Later, New, SourceGroup
 
 
 class SeenGroup:
-    """`pieces` of `group`, in its order, as events at places that are no offsets of the file; what is copied is read from there."""
+    """`pieces` of `group`, in its order, as events at places that are no offsets of the file; copied ones are read from the file."""
 
     def __init__(self, group: SourceGroup, pieces: Sequence[Copy | New]) -> None:
         self._source = group
@@ -22,7 +22,7 @@ class SeenGroup:
         self.group = group._replace(stop=at, events=events, body=self.body)
 
     def __iter__(self) -> Iterator[GroupEvent]:
-        """The events, at their new places."""
+        """Iterate over the events, at their new places."""
         source = iter(self._source.events)
         for at, piece in zip(self._places, self._pieces, strict=True):
             if isinstance(piece, New):
@@ -35,14 +35,14 @@ class SeenGroup:
                     break
 
     def body(self, event: GroupEvent, most: int | None = None) -> bytes:
-        """As `SourceGroup.body`."""
+        """Return the body as `SourceGroup.body` does."""
         at, piece = self._at(event.offset)
         if isinstance(piece, New):
             return piece.body[:most]
         return self._source.body(event._replace(offset=piece.start + event.offset - at), most)
 
     def real(self, made: Sequence[Copy | New | Later]) -> Iterator[Copy | New]:
-        """Pieces that the other rules made, where they really are."""
+        """Yield pieces that the other rules made, at their real places."""
         for piece in made:
             if isinstance(piece, New):
                 yield piece

@@ -1,7 +1,7 @@
-"""Tables and rows of a newer source: column types that a target lacks, and the layouts that it reads.
+"""Tables and rows of a newer source: column types that a target does not have, and the layouts that it reads.
 
-5.6.24 passes over the optional metadata of a Table_map (binlog_row_metadata FULL and MINIMAL), over the partitions' numbers in front
-of rows, and over the flag 0x0010 of rows (foreign keys are the server's, 9.6 and later): all are left as they are.
+5.6.24 skips the optional metadata of a Table_map (binlog_row_metadata FULL and MINIMAL), the partitions' numbers before rows, and the
+flag 0x0010 of rows (foreign keys are the server's, 9.6 and later): all are unchanged.
 """
 
 from typing import Final
@@ -27,7 +27,7 @@ _VERSION_1_FIXED: Final = 8
 
 
 def check_columns(body: bytes, target: Target) -> None:
-    """Raises: Untranslatable for a Table_map with a type that the target lacks."""
+    """Check a Table_map for types that the target does not have. Raises: Untranslatable."""
     try:
         table = decode_table_map(body)
         types = table.types
@@ -39,6 +39,6 @@ def check_columns(body: bytes, target: Target) -> None:
 
 
 def rows_of_version_1(event_type: int, body: bytes) -> tuple[int, bytes]:
-    """Type and body of a row event as 5.5 reads it: without the extra data behind the fixed part."""
+    """Return type and body of a row event as 5.5 reads it: without the extra data after the fixed part."""
     extra = int.from_bytes(body[_VERSION_1_FIXED : _VERSION_1_FIXED + 2], "little")
     return _TO_VERSION_1[EventType(event_type)], body[:_VERSION_1_FIXED] + body[_VERSION_1_FIXED + extra :]

@@ -1,4 +1,4 @@
-"""The head of a view's file for an older target: what its events look like, and which transactions came before."""
+"""The head of a view's file for an older target: the format of its events, and the transactions that came before."""
 
 import struct
 from typing import Final
@@ -20,17 +20,17 @@ _VERSION_5_5: Final = b"5.5.62-log"
 
 
 def is_newer(server_version: str, settings: ViewSettings) -> bool:
-    """Whether a source of this version writes what the view's target may not read."""
+    """Return whether a source of this version may write what the view's target cannot read."""
     major, minor = settings.target_version
     return version_id(server_version) >= major * 10_000 + (minor + 1) * 100
 
 
 def target_format(source_fde_body: bytes, settings: ViewSettings) -> bytes:
-    """The body of the target's Format_description, without the checksum at the end, from the source's, likewise without.
+    """Return the body of the target's Format_description from the source's, both without the checksum at the end.
 
-    Lengths of types that the target does not know are left out; it needs none of them, for none of them comes. That of Gtid
-    events is the view's own. The version is the source's: 5.6.24 takes `9.7.4`, with 35 lengths or with 42, 0 for types that are no
-    more. 5.5 knows no checksums and no such field: it gets the version of a 5.5, and the file must have none (not run on a 5.5).
+    Lengths of types that the target does not know are left out; it needs none of them, as none of these comes. That of Gtid events is
+    the view's own. The version is the source's: 5.6.24 accepts `9.7.4`, with 35 lengths or with 42, 0 for types that are removed. 5.5
+    has no checksums and no such field: it gets the version of a 5.5, and the file must have none (not run on a 5.5).
     Raises: Truncated, Malformed.
     """
     target = TARGETS_BY_NAME[settings.target]
@@ -46,7 +46,7 @@ def target_format(source_fde_body: bytes, settings: ViewSettings) -> bytes:
 
 
 def target_previous_gtids(body: bytes, settings: ViewSettings) -> bytes | None:
-    """The body of a Previous_gtids event, from one of the source; None: the target knows no such event.
+    """Return the body of a Previous_gtids event, from one of the source; None: the target knows no such event.
 
     Transactions with tags are left out for versions before 8.3, which cannot read such a set. Raises: Truncated, Malformed.
     """

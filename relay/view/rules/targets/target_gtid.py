@@ -15,9 +15,9 @@ _5_6_BYTES: Final = 25
 
 
 def gtid_for(body: bytes, event_type: int, target: Target) -> tuple[int, bytes]:
-    """Type and body of a Gtid event that is kept. Raises: Untranslatable for one with a tag.
+    """Return type and body of a Gtid event that is kept. Raises: Untranslatable for one with a tag.
 
-    5.6.24 takes both 25 and 42 bytes; it gets its own 25, with the flag that it writes itself (1, whatever the transaction holds).
+    5.6.24 accepts both 25 and 42 bytes; it gets its own 25, with the flag that it writes itself (1, for any transaction).
     """
     gtid = decode_gtid_tagged(body) if event_type == EventType.GTID_TAGGED else decode_gtid(body)
     if event_type == EventType.GTID_TAGGED:

@@ -50,9 +50,9 @@ _HOW: Final = (("ALGORITHM", ("INSTANT", "INPLACE")), ("LOCK", ("NONE", "SHARED"
 
 
 class TargetQuery:
-    """The event's parts, and what they become. Everything raises Untranslatable where that is not sound.
+    """The parts of the event, and their translation. All methods raise Untranslatable where that is not sound.
 
-    source: its version as 90704. explicit_timestamps: what holds where the event does not say it.
+    `source` is its version as 90704. `explicit_timestamps` applies where the event does not say it.
     """
 
     def __init__(
@@ -91,32 +91,32 @@ class TargetQuery:
 
     @property
     def is_account_statement(self) -> bool:
-        """Whether it is CREATE USER, GRANT and the like."""
+        """True for CREATE USER, GRANT and the like."""
         return self.purpose is Purpose.ACCOUNTS
 
     @property
     def only_counts(self) -> bool:
-        """Whether it gathers statistics that the target does not have."""
+        """True if it gathers statistics that the target does not have."""
         return self._target.version < (8, 0) and self.statement is not None and only_counts(self.statement)
 
     @property
     def makes_table_with_rows(self) -> bool:
-        """Whether rows of the same transaction follow this definition (CREATE TABLE ... SELECT, 8.0.21 and later)."""
+        """True if rows of the same transaction follow this definition (CREATE TABLE ... SELECT, 8.0.21 and later)."""
         return self._target.version < (8, 0) and self._atomic is not None
 
     @property
     def selects_into_new_table(self) -> bool:
-        """Whether it is CREATE TABLE ... SELECT, as a statement, and the target knows no definitions that are atomic."""
+        """True if it is CREATE TABLE ... SELECT, as a statement, and the target has no atomic definitions."""
         return self._target.version < (8, 0) and self.statement is not None and selects_into_new_table(self.statement)
 
     @property
     def _atomic(self) -> TableOption | None:
-        """START TRANSACTION of a CREATE TABLE whose rows follow (CREATE TABLE ... SELECT, 8.0.21 and later)."""
+        """The START TRANSACTION of a CREATE TABLE whose rows follow (CREATE TABLE ... SELECT, 8.0.21 and later)."""
         made = self.statement.definition if self.statement is not None else None
         return made.written.option("START TRANSACTION") if made is not None else None
 
     def translated(self) -> bytes:
-        """The event's body for the target."""
+        """Return the event's body for the target."""
         if self.statement is None or self.purpose is Purpose.CONTROL:
             return self.query._replace(status_variables=self._variables(self._mode, free=True)).encode()
         query = self.query
@@ -133,7 +133,7 @@ class TargetQuery:
         return query._replace(status_variables=self._variables(mode, free=False)).encode()
 
     def _check_unknown_modes(self) -> None:
-        """The mode that the target is given has no bits that it does not know: what they do must not be needed."""
+        """Check that the statement does not depend on bits of its sql_mode that are unknown to the target, which does not get them."""
         unknown = self._mode & ~self._target.sql_modes
         if unknown & INTERPRET_UTF8_AS_UTF8MB4 and b"utf8" in self.query.text.lower():
             raise statement_stops.sql_mode_missing(self._target.title, self.query.text, "INTERPRET_UTF8_AS_UTF8MB4")
@@ -143,7 +143,7 @@ class TargetQuery:
             )
 
     def _rewrite(self, statement: SourceStatement) -> int:
-        """Checks and changes the statement for a target before 8.0; the sql_mode that it then needs."""
+        """Check and change the statement for a target before 8.0; return the sql_mode that it then needs."""
         text = self.query.text
         default = self._number(UTF8MB4_DEFAULT, 255 if self._source >= _FIRST_WITH_0900 else GENERAL)
         if statement.word(1) in ("DATABASE", "SCHEMA"):
@@ -160,11 +160,11 @@ class TargetQuery:
             return self._mode
         if self._explicit:
             write_out_timestamps(statement)
-        # the source took the definition: what it has by then of zero dates as defaults is ours
+        # the source accepted the definition: zero dates as defaults in it come from us
         return self._mode & ~ZERO_DATE_MODES if is_plain_definition(statement) else self._mode
 
     def _without_algorithm(self, statement: SourceStatement) -> None:
-        """How a table is altered, and what may go on meanwhile, is the target's choice: older ones refuse more (1800, 1846)."""
+        """Let the target choose how a table is altered, and what may run meanwhile: older ones refuse more (1800, 1846)."""
         if not (alters(statement) or makes_index(statement) or statement.starts("DROP", "INDEX")):
             return
         for option, values in _HOW:
@@ -175,12 +175,12 @@ class TargetQuery:
                     statement.replace(word.start, word.stop, "DEFAULT")
 
     def _number(self, code: int, missing: int) -> int:
-        """The value of a status variable."""
+        """Return the value of a status variable."""
         value = self._status.get(code)
         return missing if value is None else int.from_bytes(value, "little")
 
     def _variables(self, mode: int, *, free: bool) -> bytes:
-        """The variables that the target reads. `free`: nothing is compared, whatever the collations are."""
+        """Return the variables that the target reads. `free`: nothing is compared, whatever the collations are."""
         made = {}
         for code, value in self._status.items():
             if code > self._target.highest_status:
@@ -190,7 +190,7 @@ class TargetQuery:
             elif code == CHARSETS:
                 made[code] = self._charsets(value, free)
             elif code == DATABASE_COLLATION:
-                # LOAD DATA: what comes from the file has it, where the statement names no other set
+                # LOAD DATA: texts from the file have it, where the statement names no other set
                 of = self._collations.of_comparison if self._loads_and_compares else self._collations.of_charset
                 number = of(int.from_bytes(value, "little"), self.query.text)
                 made[code] = number.to_bytes(2, "little")
@@ -200,12 +200,12 @@ class TargetQuery:
 
     @property
     def _loads_and_compares(self) -> bool:
-        """Whether it is LOAD DATA with values that are computed from those of the file."""
+        """True for LOAD DATA with values that are computed from those of the file."""
         loads = self._event_type == EventType.EXECUTE_LOAD_QUERY
         return loads and self.statement is not None and assigns(self.statement)
 
     def _charsets(self, value: bytes, free: bool) -> bytes:
-        """The collations of the client (only its set matters), of the connection (compares), of new databases."""
+        """Return the collations of the client (only its set matters), of the connection (it compares), and of new databases."""
         client, connection, server = _CHARSETS.unpack(value)
         text = self.query.text
         if free or self.statement is None:
@@ -225,7 +225,7 @@ class TargetQuery:
 
 
 def statement_like(like: Query, text: bytes, target: Target) -> bytes:
-    """The body of a Query event with `text`, such as BEGIN, under what `like` ran."""
+    """Return the body of a Query event with `text`, such as BEGIN, in the session of `like`."""
     collations = CollationMap({}, target)
     kept = {}
     for code, value in known_values(like.status_variables).items():
@@ -240,7 +240,7 @@ def statement_like(like: Query, text: bytes, target: Target) -> bytes:
 
 
 def user_variable_for(body: bytes, source: int, collations: CollationMap, target: Target) -> bytes:
-    """A User_var event's body with a collation that the target has. source: the version as 90704.
+    """Return a User_var event's body with a collation that the target has. `source` is the version as 90704.
 
     Layout: name length u32, name | is NULL u8 | where it is not: type u8, collation u32, length u32, value, flags.
     Raises: Untranslatable.

@@ -25,10 +25,10 @@ from relay.view.stops.stop_reason import Untranslatable
 _QUERIES: Final = frozenset((EventType.QUERY, EventType.EXECUTE_LOAD_QUERY))
 _ROWS: Final = frozenset((EventType.WRITE_ROWS, EventType.UPDATE_ROWS, EventType.DELETE_ROWS))
 _WITHOUT_DATA: Final = frozenset((EventType.TRANSACTION_CONTEXT, EventType.VIEW_CHANGE, EventType.ROWS_QUERY))
-# Of a compressed transaction that the target can read: all else is passed on, or known by its type alone.
+# The events in a compressed transaction that the target can read that may change: all others are kept, or known by their type alone.
 _CHANGED_INSIDE: Final = _QUERIES | {EventType.TABLE_MAP, EventType.USER_VAR}
 _TOLD_INSIDE: Final = _QUERIES | {EventType.XA_PREPARE}
-# What need not be looked at where the target knows the type at all: the many events of a long transaction.
+# Events that need no check where the target knows the type at all: the many events of a long transaction.
 _AS_THEY_ARE: Final = frozenset((
     EventType.WRITE_ROWS_V1, EventType.UPDATE_ROWS_V1, EventType.DELETE_ROWS_V1, EventType.WRITE_ROWS, EventType.UPDATE_ROWS,
     EventType.DELETE_ROWS, EventType.PARTIAL_UPDATE_ROWS, EventType.XID, EventType.INTVAR, EventType.RAND, EventType.BEGIN_LOAD_QUERY,
@@ -37,7 +37,7 @@ _AS_THEY_ARE: Final = frozenset((
 
 
 class _Part(NamedTuple):
-    """An event of the view's group. body: None: it is kept as the source has it."""
+    """An event of the view's group. `body` None: it is kept as the source has it."""
 
     event: GroupEvent
     body: bytes | None = None
@@ -63,8 +63,8 @@ class TargetRules(GroupRules):
 
     @property
     def look_at(self) -> bytes:
-        """Table_map for the types of columns, Gtid events for their layout, statements, what the target does not know, and all else but
-        the contents of transactions."""
+        """Table_map for the types of columns, Gtid events for their layout, statements, types unknown to the target, and all others
+        except the contents of transactions."""
         known = self._target.highest_event
         return bytes(kind not in _AS_THEY_ARE or kind > known for kind in range(256))
 
@@ -73,36 +73,38 @@ class TargetRules(GroupRules):
         return self if is_newer(server_version, self._settings) else self._inner or self
 
     def skipped(self, group: SourceGroup) -> None:
-        """As `GroupRules.skipped`. An XA transaction that is prepared in a compressed one ends in a group that is not compressed."""
+        """Implement `GroupRules.skipped`. An XA transaction prepared in a compressed group ends in one that is not compressed."""
         if self._inner is not None:
             self._inner.skipped(_with_told(group))
 
     def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
-        """As `GroupRules.check_unfinished`."""
+        """Implement `GroupRules.check_unfinished`."""
         if self._inner is not None:
             self._inner.check_unfinished(group, is_followed=is_followed)
 
     def source_started(self) -> None:
-        """As `GroupRules.source_started`."""
+        """Implement `GroupRules.source_started`."""
         if self._inner is not None:
             self._inner.source_started()
 
     def source_went_on(self, *, decided: bool) -> None:
-        """As `GroupRules.source_went_on`."""
+        """Implement `GroupRules.source_went_on`."""
         if self._inner is not None:
             self._inner.source_went_on(decided=decided)
 
     def state(self) -> bytes:
-        """What `inner` has learned; these rules learn nothing."""
+        """Return what `inner` has learned; these rules learn nothing."""
         return self._inner.state() if self._inner is not None else b""
 
     def restore(self, state: bytes) -> None:
-        """As `GroupRules.restore`."""
+        """Implement `GroupRules.restore`."""
         if self._inner is not None:
             self._inner.restore(state)
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """As `GroupRules.plan`. gtid "source" and no Gtid event among the pieces: the target knows none, nothing comes in front."""
+        """Implement `GroupRules.plan`. `gtid` "source" without a Gtid event among the pieces: the target has none, none is
+        prepended.
+        """
         if not is_newer(group.server_version, self._settings):
             return self._inner.plan(group) if self._inner is not None else _whole(group)
         head = self._first_of(group)
@@ -130,10 +132,10 @@ class TargetRules(GroupRules):
             return [OutGroup([head.piece(), *empty.pieces], "source")]
         return [empty] if self._target.gtid_bytes and self._settings.gtids != "keep" else []
 
-    # --- what is in the group ----------------------------------------------------------------------------------------------
+    # --- the events of the group -------------------------------------------------------------------------------------------
 
     def _parts(self, group: SourceGroup) -> Iterator[_Part]:
-        """Its events but its GTID event, compressed ones unpacked."""
+        """Yield its events except its GTID event; compressed ones are unpacked."""
         for event in group.events:
             if event.type in GTID_TYPES:
                 continue
@@ -143,12 +145,12 @@ class TargetRules(GroupRules):
                 yield _Part(event)
 
     def _first_of(self, group: SourceGroup) -> _Part | None:
-        """The GTID event that the view's group begins with, of the source; None: of those it has none. Raises: Untranslatable."""
+        """Return the source's GTID event that the view's group begins with; None: it has none. Raises: Untranslatable."""
         first = next(iter(group.events))
         return self._head(_Part(first), group) if first.type in GTID_TYPES else None
 
     def _must_unpack(self, event: GroupEvent, group: SourceGroup) -> bool:
-        """Whether the target cannot read the compressed transaction, or an event inside of it is another one for it."""
+        """Return whether the target cannot read the compressed transaction, or an event inside must be changed for it."""
         if event.type > self._target.highest_event:
             return True
         for inside in look_into_payload(group.body(event), _CHANGED_INSIDE):
@@ -162,7 +164,7 @@ class TargetRules(GroupRules):
         return False
 
     def _head(self, part: _Part, group: SourceGroup) -> _Part | None:
-        """The source's own Gtid event as the view keeps it; None: the view has another, or none."""
+        """Return the source's own Gtid event as the view keeps it; None: the view has another, or none."""
         if not self._target.gtid_bytes or self._settings.gtids == "anonymous":
             return None
         if part.event.type == EventType.ANONYMOUS_GTID and self._settings.gtids == "assign":
@@ -176,10 +178,10 @@ class TargetRules(GroupRules):
             return part
         return _Part(part.event._replace(type=event_type), made)
 
-    # --- what becomes of it ------------------------------------------------------------------------------------------------
+    # --- the translation ---------------------------------------------------------------------------------------------------
 
     def _translated(self, group: SourceGroup, has_gtid: bool) -> list[list[Copy | New]]:
-        """The groups that are made of one, without their heads."""
+        """Return the groups that one becomes, without their heads."""
         made = [Pieces()]
         last: int = EventType.UNKNOWN
         for part in self._parts(group):
@@ -238,7 +240,7 @@ class TargetRules(GroupRules):
         return [part.piece()]
 
     def _one_phase(self, pieces: list[Copy | New]) -> list[Copy | New]:
-        """XA START ... XA END, XA_PREPARE of one phase becomes BEGIN ... COMMIT, as the target knows no such event."""
+        """Turn XA START ... XA END, XA_PREPARE of one phase into BEGIN ... COMMIT, as the target knows no such event."""
         return [self._word(pieces[0], b"BEGIN"), *pieces[1:-2], self._word(pieces[-2], b"COMMIT")]
 
     def _word(self, piece: Copy | New, text: bytes) -> New:
@@ -247,7 +249,7 @@ class TargetRules(GroupRules):
         return piece._replace(body=statement_like(query, text, self._target))
 
     def _nothing(self, part: _Part, query: TargetQuery) -> list[Copy | New]:
-        """A transaction without statements, in place of one."""
+        """Return a transaction without statements, which replaces one."""
         return [
             _Part(part.event, statement_like(query.query, text, self._target)).piece() for text in (b"BEGIN", b"COMMIT")
         ]
@@ -256,19 +258,19 @@ class TargetRules(GroupRules):
     def _body(part: _Part, group: SourceGroup) -> bytes:
         return part.body if part.body is not None else group.body(part.event)
 
-    # --- what the view gets ------------------------------------------------------------------------------------------------
+    # --- the view's groups -------------------------------------------------------------------------------------------------
 
     def _seen_by(
         self, inner: GroupRules, pieces: list[Copy | New], keeps_head: bool, group: SourceGroup
     ) -> Iterator[OutGroup]:
-        """What `inner` makes of it."""
+        """Yield the groups that `inner` makes of it."""
         seen = SeenGroup(group, pieces)
         for outgroup in inner.plan(seen.group):
             yield OutGroup(_merged(seen.real(outgroup.pieces)), outgroup.gtid if keeps_head else "new")
 
 
 def _with_told(group: SourceGroup) -> SourceGroup:
-    """With the statements of a compressed transaction, and what prepares it, in its place; one that cannot be read stays."""
+    """Return the group with the statements, and the preparation, of a compressed transaction in its place; an unreadable one stays."""
     if all(event.type != EventType.TRANSACTION_PAYLOAD for event in group.events):
         return group
     pieces: list[Copy | New] = []
@@ -290,7 +292,7 @@ def _whole(group: SourceGroup) -> list[OutGroup]:
 
 
 def _unpacked(event: GroupEvent, header: EventHeader, body: bytes) -> _Part:
-    """An event inside of a compressed transaction."""
+    """Return an event inside a compressed transaction."""
     return _Part(GroupEvent(event.offset, 0, header.type, header.flags, header.timestamp, header.server_id), body)
 
 

@@ -12,7 +12,7 @@ from protocol.errors import ProtocolError
 from relay.view.stops import transaction_stops
 
 MOST_BYTES: Final = 64 << 20
-"""Of what is unpacked: it is held in memory."""
+"""The most unpacked bytes: they are in memory."""
 _PIECE: Final = 1 << 20
 _Read = Callable[[int], bytes]
 _NONE: Final = 255
@@ -21,7 +21,7 @@ _TURN_OFF: Final = "SET GLOBAL binlog_transaction_compression=OFF on the source,
 
 
 def unpack_payload(body: bytes) -> Iterator[tuple[EventHeader, bytes]]:
-    """Header and body of each event inside: they have no checksums, and their headers are those of the transaction but for
+    """Yield header and body of each event inside: they have no checksums, and their headers are those of the transaction except for
     end_log_pos. Raises: Untranslatable, before the first one."""
     try:
         events = _unpacked(body)
@@ -41,8 +41,8 @@ def unpack_payload(body: bytes) -> Iterator[tuple[EventHeader, bytes]]:
 
 
 def look_into_payload(body: bytes, wanted: Container[int]) -> Iterator[tuple[EventHeader, bytes]]:
-    """Header and body of each event inside, one at a time, so that the whole may be of any size. Bodies of types that are not `wanted`
-    are b"". Raises: Untranslatable, where it cannot be read."""
+    """Yield header and body of each event inside, one at a time, so that the whole may have any size. Bodies of types that are not
+    `wanted` are b"". Raises: Untranslatable, where it cannot be read."""
     try:
         read = _reader(body)
         while head := _taken(read, HEADER_SIZE):
@@ -68,7 +68,7 @@ def look_into_payload(body: bytes, wanted: Container[int]) -> Iterator[tuple[Eve
 
 
 def _taken(read: _Read, size: int) -> bytes:
-    """`size` bytes; fewer only at the end."""
+    """Return `size` bytes; fewer only at the end."""
     pieces = []
     while size and (piece := read(min(size, _PIECE))):
         pieces.append(piece)
@@ -85,7 +85,7 @@ def _pass_over(read: _Read, size: int) -> None:
 
 
 def _reader(body: bytes) -> _Read:
-    """What gives up to so many bytes of what is packed, in order, and b"" at the end. It raises ProtocolError."""
+    """Return a function that gives up to so many unpacked bytes, in order, and b"" at the end. It raises ProtocolError."""
     head = decode_transaction_payload(body)
     packed = body[head.head_bytes :]
     if head.compression == _NONE:
@@ -117,7 +117,7 @@ def _zstd_reader(packed: bytes) -> _Read:
     try:
         import zstandard
     except ImportError:
-        # Of an installation whose packages are older than its text, or of a Spark executor.
+        # This is an installation whose packages are older than its code, or a Spark executor.
         advice = f"run {sys.executable} -m pip install 'zstandard>=0.23,<1', then start the relay again"
         raise transaction_stops.payload_unreadable("the package zstandard is not installed", advice) from None
     stream = zstandard.ZstdDecompressor().stream_reader(packed)

@@ -1,21 +1,21 @@
-"""Prepared XA transactions that a view does not have, so that what ends them later is left out as well."""
+"""Prepared XA transactions that a view does not have, so that the statement that ends them later is left out as well."""
 
 import json
 from typing import Final
 
 _MOST_LEFT_OUT: Final = 1_000
-"""So many at once; of more the oldest are forgotten, which the source never ended, mostly."""
+"""The most names at once; beyond it the oldest are forgotten, which the source mostly never ended."""
 _STATE: Final = b'{"xa_left_out":'
 
 
 class LeftOutXa:
-    """The prepared XA transactions that were left out: what ends them finds none on a replica (1397), so it is left out too."""
+    """Prepared XA transactions that were left out: the statement that ends one finds none on a replica (1397), and is left out too."""
 
     def __init__(self) -> None:
         self._names: dict[bytes, None] = {}
 
     def prepared(self, name: bytes, *, left_out: bool) -> None:
-        """An XA transaction was prepared; `name`: as XA START has it."""
+        """Note that an XA transaction was prepared; `name` is as in XA START."""
         self._names.pop(name, None)
         if left_out:
             self._names[name] = None
@@ -23,19 +23,19 @@ class LeftOutXa:
                 del self._names[next(iter(self._names))]
 
     def ended(self, name: bytes) -> bool:
-        """It is over now; whether it was left out."""
+        """Note that it is over; return whether it was left out."""
         left_out = name in self._names
         self._names.pop(name, None)
         return left_out
 
     def in_front_of(self, state: bytes) -> bytes:
-        """`state` with what is known here in front of it, if there is something."""
+        """Return `state` after this object's own, if there is something."""
         if not self._names:
             return state
         return _STATE + json.dumps([name.hex() for name in self._names]).encode() + b"}\n" + state
 
     def taken_from(self, state: bytes) -> bytes:
-        """Knows what stands in front of a state and nothing else; the rest of it."""
+        """Set the knowledge to the first part of a state and nothing else; return the rest."""
         self._names = {}
         if not state.startswith(_STATE):
             return state

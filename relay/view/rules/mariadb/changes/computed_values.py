@@ -3,8 +3,8 @@ several tables changes and reads."""
 
 from typing import Final
 
-from protocol.sql.lexer import TokenKind
-from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
+from protocol.sql.lexer import TokenKind, is_name
+from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 
 _BEFORE_ITEMS: Final = frozenset((
     "ALL", "DISTINCT", "DISTINCTROW", "HIGH_PRIORITY", "STRAIGHT_JOIN", "SQL_SMALL_RESULT", "SQL_BIG_RESULT", "SQL_BUFFER_RESULT",

@@ -3,21 +3,15 @@
 from collections.abc import Iterable
 from typing import Final
 
-from protocol.sql.lexer import SqlToken, TokenKind
+from protocol.sql.lexer import SqlToken, TokenKind, is_name
+from protocol.sql.statements.named_tables import table_places
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.programs import NamedWords
 from relay.view.rules.mariadb.changes.computed_values import reads_what_it_changes
 from relay.view.rules.mariadb.differences.differing_functions import differing_function
-from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
+from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 
 _VERBS: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"))
-_MODIFIERS: Final = frozenset(("LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "IGNORE", "QUICK", "LATERAL", "ONLY"))
-_BEFORE_TABLES: Final = frozenset(("INTO", "FROM", "JOIN", "STRAIGHT_JOIN", "UPDATE", "INSERT", "REPLACE"))
-_NO_TABLES: Final = frozenset((
-    "SELECT", "SET", "VALUES", "VALUE", "DUAL", "OUTFILE", "DUMPFILE", "NOWAIT", "WAIT", "SKIP", "OF", "TABLE", "DELETE", "UPDATE", "(",
-    "INFILE", "ON", "WHERE",
-))  # fmt: skip
-"""What may stand there and is no name."""
 _WHOLE_ROWS: Final = frozenset(("DISTINCT", "DISTINCTROW", "UNION", "EXCEPT", "INTERSECT", "MINUS"))
 _COMPARES: Final = frozenset((
     "WHERE", "ON", "HAVING", "CASE", "IF", "STRCMP", "DISTINCT", "GROUP", "ORDER", "UNION", "LIKE", "IN", "GREATEST", "LEAST", "NULLIF",
@@ -111,51 +105,8 @@ def _targets(words: EditableStatement, first: int, stop: int) -> set[int]:
 
 
 def _tables(words: EditableStatement, first: int, stop: int, schema: str, common: set[str]) -> Iterable[TableName]:
-    """Names that stand where a table does, but for those of WITH."""
-    opened: list[bool] = []
-    listed = False
-    for index in range(first, stop):
-        word = words.at_word(index)
-        if word == "(":
-            opened.append(listed)
-            listed = False
-        elif word == ")":
-            listed = opened.pop() if opened else False
-        elif word in ("WHERE", "SET", "GROUP", "ORDER", "HAVING", "LIMIT", "ON", "USING", "SELECT", "VALUES", ";"):
-            listed = False
-        begins = words.tokens[index].kind is TokenKind.WORD and word in _BEFORE_TABLES
-        if (
-            begins
-            and (word != "FROM" or not _is_inside_function(words, index, first))
-            and words.at_word(index - 1) != "."
-        ):
-            listed = True
-        elif not (listed and word == ","):
-            continue
-        at = index + 1
-        while words.at_word(at) in _MODIFIERS and words.tokens[at].kind is TokenKind.WORD:
-            at += 1
-        while (
-            words.at_word(at) == "(" and words.at_word(at + 1) not in ("SELECT", "WITH", "VALUES") and word != "REPLACE"
-        ):
-            at += 1
-        if at >= stop or not is_name(words.tokens[at]) or words.at_word(at) in (*_NO_TABLES, *_BEFORE_TABLES):
-            continue
-        if words.at_word(index - 1) in ("KEY", "FOR") and word == "UPDATE":
-            listed = False
-            continue
-        if words.at_word(at + 1) == ".":
-            at += 2
-        name = _qualified(words, at, schema)
-        if name[1].lower() not in common and name[0].lower() not in _BUILT_IN and words.at_word(at - 1) != "@":
+    """Names that are where a table is, but for those of WITH."""
+    for _, place in table_places(words.tokens, first, stop):
+        name = _qualified(words, place, schema)
+        if name[1].lower() not in common and name[0].lower() not in _BUILT_IN:
             yield name
-
-
-def _is_inside_function(words: EditableStatement, index: int, first: int) -> bool:
-    """Whether FROM stands in EXTRACT(… FROM …), TRIM, SUBSTRING and the like."""
-    opened = words.brackets.opening(index)
-    if opened < first or any(words.brackets.holds(opened, word) for word in ("SELECT", "DELETE", ";")):
-        return False
-    return words.tokens[opened - 1].kind is TokenKind.WORD and words.at_word(opened - 1) in (
-        "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "MID", "POSITION", "OVERLAY",
-    )  # fmt: skip

@@ -1,1 +1,1 @@
-"""What MySQL computes, converts or sorts otherwise than MariaDB, without an error: as seen on real servers of both."""
+"""Values that MySQL computes, converts or sorts differently than MariaDB, without an error: as seen on real servers of both."""

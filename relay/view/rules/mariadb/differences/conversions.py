@@ -1,4 +1,4 @@
-"""ALTER TABLE that converts what is in a column: where the two servers make different values of it, without an error."""
+"""ALTER TABLE that converts the values of a column: the two servers convert some to different values, without an error."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from protocol.sql.sql_mode import STRICT
 from protocol.sql.tables.source_table import Column
 from relay.schema_history.table_agreement import type_parts
 
-"""STRICT_TRANS_TABLES, STRICT_ALL_TABLES: what cannot be kept is an error at the source."""
+"""STRICT_TRANS_TABLES, STRICT_ALL_TABLES: a value that cannot be stored is an error at the source."""
 _TEXTS: Final = frozenset(("char", "varchar", "text", "binary", "varbinary", "blob"))
 _TIMES: Final = frozenset(("time", "datetime", "timestamp"))
 _WHOLE: Final = frozenset(
@@ -19,7 +19,7 @@ _BROKEN: Final = frozenset(("decimal", "float", "double"))
 
 
 def conversion_differs(before: Column, to: str, sql_mode: int) -> str:
-    """Why, in words; "": it does not. to: the first word of the new type, in upper case."""
+    """Return why, in words; "": it does not. `to` is the first word of the new type, in upper case."""
     kind, argument, _ = type_parts(before.type)
     if kind in _TIMES and argument not in ("", "0") and to in _WHOLE:
         return "fractions of seconds, which it rounds, and the source cuts"

@@ -1,7 +1,7 @@
 """Functions and operators that give other values on MySQL for ordinary arguments, where no server reports it.
 
-Found by some 640 expressions on MariaDB 10.11 and 11.8 and on MySQL 9.7, each stored into seven types of columns. Those that differ
-only where a value is outside of what a type holds (`FROM_UNIXTIME` of a year that 10.11 does not have, `STR_TO_DATE` of February 31
+They were found by some 640 expressions on MariaDB 10.11 and 11.8 and on MySQL 9.7, each stored into seven types of columns. Those that
+differ only where a value is outside of a type's range (`FROM_UNIXTIME` of a year that 10.11 does not have, `STR_TO_DATE` of February 31
 without strict modes, sums of times over 838 hours) are not among them.
 """
 
@@ -15,7 +15,7 @@ from relay.view.rules.mariadb.differences.read_words import ReadWords
 _BEFORE_TABLES: Final = frozenset(
     ("INTO", "TABLE", "JOIN", "UPDATE", "FROM", "REFERENCES", "INSERT", "WITH", "RECURSIVE", "REPLACE", "IGNORE")
 )
-"""In front of the name of a table: a bracket behind it opens a list of columns."""
+"""The words before the name of a table: a bracket after it opens a list of columns."""
 _SAME_FUNCTIONS: Final = frozenset(("JSON_VALID", "JSON_LENGTH", "ST_SRID"))
 _OTHER_VALUES: Final = frozenset((
     "AVG",  # a division
@@ -40,15 +40,15 @@ _QUOTED: Final = re.compile(
 
 
 def is_called(words: ReadWords, index: int) -> bool:
-    """Whether a function is called there."""
+    """Return whether a function is called there."""
     return words.at_word(index + 1) == "(" and words.at_word(index - 1) not in (".", *_BEFORE_TABLES)
 
 
 def differing_function(words: ReadWords, first: int, stop: int) -> str:
-    """What in the words [first, stop) gives other values on MySQL, in words; "": nothing.
+    """Return the description of what gives other values on MySQL in the words [first, stop); "": nothing.
 
-    `\\1` is no group of REGEXP_REPLACE there, but `$1`; JSON values lose zeros and their order; SRID 4326 has latitude first; what is
-    divided has at least 9 digits behind the point at the source, and 4 more than the dividend there.
+    `\\1` is no group of REGEXP_REPLACE there, but `$1`; JSON values lose zeros and their order; SRID 4326 has latitude first; a
+    quotient has at least 9 digits after the point at the source, and 4 more than the dividend there.
     """
     without: dict[str, int] = {}
     for index in range(first, stop):
@@ -67,8 +67,8 @@ def differing_function(words: ReadWords, first: int, stop: int) -> str:
 
 
 def unsafe_function(words: ReadWords, first: int, stop: int) -> str:
-    """A function in the words [first, stop) that gives another value each time it is called, which MySQL refuses for rows that are
-    there (1674); "": none."""
+    """Return a function in the words [first, stop) that gives another value at each call, which MySQL refuses for existing rows (1674);
+    "": none."""
     for index in range(first, stop):
         if words.at_word(index) in UNSAFE_AS_DEFAULT and (
             is_called(words, index) or words.at_word(index) == "CURRENT_USER"
@@ -78,13 +78,13 @@ def unsafe_function(words: ReadWords, first: int, stop: int) -> str:
 
 
 def default_differs(text: str) -> bool:
-    """Whether a column's default, as its definition has it, may give other values on MySQL."""
+    """Return whether a column's default, as its definition contains it, may give other values on MySQL."""
     bare = _QUOTED.sub("", text)
     return _is_expression(bare) and ("/" in bare or _FUNCTION.search(bare) is not None)
 
 
 def _is_expression(text: str) -> bool:
-    """By how it begins: a text that stands for itself has lost its quotation marks, and may look like one by chance alone."""
+    """Return whether the default begins as an expression: a literal has lost its quotation marks, and may look so by chance."""
     if _CALL.match(text) is not None:
         return True
     terms = _TERMS.match(text)
@@ -93,7 +93,7 @@ def _is_expression(text: str) -> bool:
 
 
 def _divides_doubles(words: ReadWords, index: int) -> bool:
-    """Whether one of both is a number such as 3e0, which makes all of it a DOUBLE, as it is on both."""
+    """Return whether one of both is a number such as 3e0, which makes the result a DOUBLE, as it is on both."""
     return any(
         words.tokens[at].kind is TokenKind.NUMBER and "e" in words.tokens[at].text.lower().removeprefix("0x")
         for at in (index - 1, index + 1)
@@ -102,7 +102,7 @@ def _divides_doubles(words: ReadWords, index: int) -> bool:
 
 
 def _differs_by_arguments(words: ReadWords, index: int, without: dict[str, int]) -> bool:
-    """`without`: see `_has_text`."""
+    """Return whether the arguments make the function differ; `without` is for `_has_text`."""
     word, stop = words.at_word(index), words.brackets.closing(index + 1)
     inside = range(index + 2, stop)
     if word.startswith("ST_"):
@@ -121,7 +121,7 @@ def _differs_by_arguments(words: ReadWords, index: int, without: dict[str, int])
 
 
 def _has_text(words: ReadWords, inside: range, part: str, without: dict[str, int]) -> bool:
-    """Whether a string stands there that has `part` in it. `without`: by part, up to where there is none: what stands in brackets in
+    """Return whether there is a string that contains `part`. `without` says, by part, up to where there is none: the content of nested
     brackets is looked at once."""
     if inside.stop <= without.get(part, 0):
         return False

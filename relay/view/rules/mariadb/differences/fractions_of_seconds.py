@@ -1,5 +1,5 @@
-"""Generated columns that lose fractions of seconds: MariaDB cuts them, MySQL rounds them, as the session says that reads or writes
-the row, and for rows that come through replication none says otherwise."""
+"""Generated columns that lose fractions of seconds: MariaDB cuts them, MySQL rounds them unless the session that reads or writes the
+row says otherwise; for rows that come through replication none does."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
@@ -22,22 +22,22 @@ _MOST_DIGITS: Final = 6
 
 
 class ColumnDigits(NamedTuple):
-    """type: the first word, in upper case. digits: behind the second, of the types that have such."""
+    """The type of a column: `type` is its first word, in upper case; `digits` are those after the second, if the type has them."""
 
     type: str
     digits: int
 
     @property
     def is_time(self) -> bool:
-        """Whether it may have fractions of seconds."""
+        """True if it may have fractions of seconds."""
         return self.type in TIMES
 
 
 def loses_fractions(
     words: ReadWords, first: int, stop: int, column: ColumnDigits, known: Callable[[str], ColumnDigits | None]
 ) -> str:
-    """The column of which fractions are lost in the expression [first, stop), or where its value becomes that of the generated
-    `column`; "": none. known: columns of the table by name; None: that is none, or it is not known."""
+    """Return the column whose fractions are lost in the expression [first, stop), or where its value becomes that of the generated
+    `column`; "": none. `known` returns columns of the table by name; None: there is none, or it is not known."""
     converts = _converts(words, first, stop)
     compares = any(words.at_word(index) in _COMPARES for index in range(first, stop))
     for index, read in _columns(words, first, stop, known):
@@ -66,7 +66,7 @@ def _columns(
 
 
 def _is_read_in_parts(words: ReadWords, index: int, first: int) -> bool:
-    """Whether the column is an argument of a function that reads it as it is, or of CAST(… AS DATE)."""
+    """Return whether the column is an argument of a function that reads it as it is, or of CAST(… AS DATE)."""
     opened = words.brackets.opening(index)
     if opened < first:
         return False
@@ -77,7 +77,7 @@ def _is_read_in_parts(words: ReadWords, index: int, first: int) -> bool:
 
 
 def _converts(words: ReadWords, first: int, stop: int) -> bool:
-    """Whether times of fewer digits are made inside."""
+    """Return whether times of fewer digits are made inside."""
     for index in range(first, stop):
         word, behind = words.at_word(index), words.at_word(index + 1)
         if word in _MAKES_TIMES and behind == "(" and words.at_word(index - 1) not in ("AS", ","):

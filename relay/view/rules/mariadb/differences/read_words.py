@@ -1,4 +1,4 @@
-"""The words of a statement, for who only looks at them."""
+"""The words of a statement, for code that only reads them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,15 +8,15 @@ from protocol.sql.lexer import SqlToken
 
 
 class ReadWords(Protocol):
-    """Places are indexes of tokens."""
+    """The words of a statement; places are indexes of tokens."""
 
     @property
     def tokens(self) -> Sequence[SqlToken]:
         """All of them."""
 
     def at_word(self, index: int) -> str:
-        """The keyword or symbol at a place, "" for anything else and outside."""
+        """Return the keyword or symbol at a place, "" for anything else and outside."""
 
     @property
     def brackets(self) -> Brackets:
-        """Which brackets belong together; what nothing closes, the last token closes."""
+        """The pairs of brackets; an unclosed one is closed by the last token."""

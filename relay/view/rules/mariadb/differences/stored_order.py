@@ -1,5 +1,5 @@
-"""What a definition makes of the order in which rows are stored, or of the partition in which they are: another one on the replicas
-where their keys sort, or hash, otherwise than the source's."""
+"""Definitions that depend on the order in which rows are stored, or on their partitions: both differ on the replicas where their keys
+sort, or hash, differently than the source's."""
 
 from collections.abc import Callable
 from typing import Final
@@ -12,11 +12,11 @@ _TEXTS: Final = frozenset(("char", "varchar", "text", "enum", "set"))
 _IN_ORDER_OF_KEYS: Final = frozenset(("", "innodb"))
 _IN_ORDER_OF_ROWS: Final = names_of_engines(lambda engine: engine.as_inserted)
 IsSame = Callable[[Column], bool]
-"""Whether the replicas' column has the very collation of the source's."""
+"""Says whether the replicas' column has the very collation of the source's."""
 
 
 def order_differs(table: Table, is_same: IsSame) -> str:
-    """Why rows of the table may be stored in another order on the replicas, in words; "": they are not."""
+    """Return why rows of the table may be stored in another order on the replicas, in words; "": they are not."""
     engine = table.engine.lower()
     if engine in _IN_ORDER_OF_ROWS:
         return ""
@@ -34,8 +34,8 @@ def order_differs(table: Table, is_same: IsSame) -> str:
 
 
 def partitions_differ(table: Table, is_same: IsSame) -> str:
-    """Why rows may be in other partitions on the replicas, in words; "": they are not. Which columns decide is not known; each unique
-    key has them."""
+    """Return why rows may be in other partitions on the replicas, in words; "": they are not. The columns that decide are not known;
+    each unique key has them."""
     unique = [{name.lower() for name in key.columns} for _name, key in table.keys if key.unique]
     deciding = set.intersection(*unique) if unique else {column.name.lower() for column in table.columns}
     for column in table.columns:

@@ -2,7 +2,9 @@
 
 from typing import Final
 
-from protocol.sql.lexer import TokenKind, UnsupportedSyntax
+from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.tables.ddl_statement import Attribute, CharsetOption, TableOption
+from protocol.sql.tables.table_options import charset_option
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 
 _OF_ANY_SET: Final = "uca1400_"
@@ -59,31 +61,22 @@ class CharsetClauses:
 
     def accept(self) -> bool:
         """Takes [DEFAULT] CHARACTER SET or COLLATE; False: none comes."""
-        words = self._words
-        ahead = 1 if words.word() == "DEFAULT" else 0
-        word = words.word(ahead)
-        is_set = word == "CHARSET" or (word in ("CHARACTER", "CHAR") and words.word(ahead + 1) == "SET")
-        if not is_set and word != "COLLATE":
+        if not charset_option(self._words, CharsetOption()):
             return False
-        for _ in range(ahead + 1 + (word in ("CHARACTER", "CHAR"))):
-            words.take()
-        words.accept("=")
-        if words.kind not in (TokenKind.WORD, TokenKind.NAME, TokenKind.STRING):
-            raise UnsupportedSyntax("a character set or collation without a name")
-        token = words.take()
-        if is_set:
-            self.charset, self._set_at = plain_charset(words.text_of(token)), words.at - 1
-        else:
-            self._collates.append(words.at - 1)
+        self.add(self._words.written.options[-1])
         return True
 
-    def take_national(self) -> None:
-        """The word just taken means utf8mb3."""
-        self.charset, self._set_at = "utf8mb3", self._words.at - 1
+    def add(self, option: TableOption | Attribute) -> None:
+        """A clause that is read."""
+        at = self._words.index_at(option.value)
+        if option.name == "COLLATE":
+            self._collates.append(at)
+        else:
+            self.charset, self._set_at = plain_charset(self._words.text_of(self._words.tokens[at])), at
 
-    def take_unicode(self, charset: str) -> None:
-        """The word just taken (ASCII, UNICODE) means a character set."""
-        self.charset, self._set_at = charset, self._words.at - 1
+    def mean(self, charset: str, at: int) -> None:
+        """The word there means a character set, as ASCII and NATIONAL do."""
+        self.charset, self._set_at = charset, at
 
     def take_binary(self) -> None:
         """BINARY: the set's collation by bytes."""

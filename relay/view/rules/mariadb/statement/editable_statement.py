@@ -1,25 +1,50 @@
 """A statement's words with the changes that MySQL needs."""
 
+from bisect import bisect_left
 from functools import cached_property
-from typing import Final
+from operator import attrgetter
+from typing import Final, Protocol
 
 from protocol.sql.brackets import Brackets
 from protocol.sql.edits import TokenEdits
-from protocol.sql.lexer import SqlToken, TokenKind
+from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.server_words import ONLY_MYSQLS
+from protocol.sql.statements.statement_words import StatementWords
+from protocol.sql.tables.ddl_reader import DdlReader
+from protocol.sql.tables.server_dialect import ServerDialect
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.statement_words import StatementWords
 
 _LEAST_FOLDED: Final = 4096
 """Bytes of a statement whose rows of literals are folded: nothing in them needs a look, and a large one has millions of words."""
 
 
-class EditableStatement(StatementWords, TokenEdits):
-    """A cursor that collects edits. A name that it takes and that MySQL has reserved is quoted. Places are indexes of tokens."""
+class Part(Protocol):
+    """A part of a definition's tree, with its place [start, stop) in the text."""
+
+    @property
+    def start(self) -> int:
+        """Where it begins."""
+
+    @property
+    def stop(self) -> int:
+        """Where it ends."""
+
+
+class EditableStatement(StatementWords, DdlReader, TokenEdits):
+    """A cursor that collects edits. A name that it takes and that MySQL has reserved is quoted. Places are indexes of tokens.
+
+    It reads definitions of tables by their one grammar, whose parts have their places in the text.
+    """
+
+    query: LoggedQuery
 
     def __init__(self, query: LoggedQuery, context: StatementContext) -> None:
-        StatementWords.__init__(self, query, folds_rows=len(query.raw) >= _LEAST_FOLDED)
+        self.query = query
+        tokens = query.read_as(folds_rows=True).tokens if len(query.raw) >= _LEAST_FOLDED else query.tokens
+        version = query.server_version if "mariadb" in query.server_version.lower() else "0.0.0-MariaDB"
+        dialect = ServerDialect(version)
+        DdlReader.__init__(self, tokens, query.text, query.schema, query.sql_mode, dialect)
         TokenEdits.__init__(self, query.raw, self.tokens)
         self.context = context
         self.reports: list[str] = []
@@ -46,7 +71,21 @@ class EditableStatement(StatementWords, TokenEdits):
         """The words [first, stop) as the source wrote them."""
         return self.query.raw[self.tokens[first].start : self.tokens[stop - 1].stop]
 
+    def index_at(self, place: int) -> int:
+        """The token that begins at a place of the text, or the first one after it."""
+        return bisect_left(self.tokens, place, key=attrgetter("start"))
+
+    def expect_known(self) -> None:
+        """Raises UnsupportedSyntax where a part of the definition could not be read."""
+        for one in self.written.unknown:
+            if not one.is_read:
+                raise UnsupportedSyntax(one.why)
+
     # ---- changing ----
+
+    def cut_part(self, part: Part) -> None:
+        """Remove a part of the definition."""
+        self.cut(self.index_at(part.start), self.index_at(part.stop))
 
     def quote(self, index: int) -> None:
         """The word is a name: quoted where MySQL has reserved it."""
@@ -63,8 +102,3 @@ class EditableStatement(StatementWords, TokenEdits):
         made = super().name()
         self.quote(self.at - 1)
         return made
-
-
-def is_name(token: SqlToken) -> bool:
-    """Whether it may be an identifier."""
-    return token.kind in (TokenKind.WORD, TokenKind.NAME)

@@ -7,18 +7,17 @@ from protocol.errors import ErrorCode
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.sql_mode import ORACLE
 from protocol.sql.tables.source_table import TableName
+from protocol.sql.tables.table_elements import index_type, key_options
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.column_rewriting import JSON_TEXT
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import (
-    DefinedKey,
     accept_if,
     add_prefixes,
-    index_type,
+    check_parts,
     is_left_out,
-    key_options,
-    read_parts,
+    rewrite_key_options,
 )
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.table_statements import old_blobs
@@ -131,30 +130,32 @@ def create_index(words: EditableStatement, known: TablesAtSource) -> bool:
     plain = not (unique or words.accept("FULLTEXT") or words.accept("SPATIAL"))
     words.expect("INDEX")
     exists = accept_if(words, "NOT")
-    made = DefinedKey("UNIQUE" if unique else "", words.name())
+    index, first = words.name(), len(words.written.attributes)
     index_type(words)
     words.expect("ON")
     name = words.table_name()
     _waits(words)
-    read_parts(words, made)
+    parts = words.key_parts()
+    check_parts(words, parts)
     key_options(words)
+    rewrite_key_options(words, first)
     _algorithms(words)
     table = known.table(name)
     if vector:
-        words.reports.append(f"the VECTOR key {made.name}")
+        words.reports.append(f"the VECTOR key {index}")
         return False
     long = old_blobs(table)
     if plain:
-        add_prefixes(words, made, long)
-    elif unique and any(prefix is None and part.lower() in long for part, prefix in made.parts):
-        words.reports.append(f"the UNIQUE key {made.name}, over texts of any length")
+        add_prefixes(words, parts, long)
+    elif unique and any(part.prefix is None and part.name.lower() in long for part in parts):
+        words.reports.append(f"the UNIQUE key {index}, over texts of any length")
         return False
     if exists is None:
         return True
     words.cut(*exists)
     if table is None:
         raise definition_stops.condition_unknown(words.query, name, "CREATE INDEX IF NOT EXISTS")
-    return not any(one.lower() == made.name.lower() for one, _key in table.keys)
+    return not any(one.lower() == index.lower() for one, _key in table.keys)
 
 
 def drop_index(words: EditableStatement, known: TablesAtSource) -> bool:
@@ -194,8 +195,7 @@ def _algorithms(words: EditableStatement) -> None:
             words.cut(at, words.at)
         words.accept(",")
     _waits(words)
-    if not words.ended:
-        raise UnsupportedSyntax(f"{words.peek().text} behind the end of what is known")
+    words.expect_end()
 
 
 def drop_tables(
@@ -215,8 +215,7 @@ def drop_tables(
             break
     words.accept("RESTRICT") or words.accept("CASCADE")
     _waits(words)
-    if not words.ended:
-        raise UnsupportedSyntax(f"{words.peek().text} behind the tables that are dropped")
+    words.expect_end()
     sequences = [] if temporary else [name for name in names if known.is_sequence(name)]
     gone = {first for (first, _stop), name in zip(ranges, names, strict=True) if name in sequences}
     kept = False
@@ -251,8 +250,7 @@ def rename_tables(words: EditableStatement, known: TablesAtSource) -> tuple[bool
         if not words.accept(","):
             break
     _waits(words)
-    if not words.ended:
-        raise UnsupportedSyntax(f"{words.peek().text} behind the tables that are renamed")
+    words.expect_end()
     sequences = [pair for pair in pairs if known.is_sequence(pair[0])]
     gone = set()
     made: set[TableName] = set()
@@ -284,5 +282,4 @@ def truncate(words: EditableStatement) -> None:
     words.accept("TABLE")
     words.table_name()
     _waits(words)
-    if not words.ended:
-        raise UnsupportedSyntax(f"{words.peek().text} behind the table that is emptied")
+    words.expect_end()

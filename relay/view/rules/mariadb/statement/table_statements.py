@@ -6,6 +6,7 @@ from typing import Final
 from protocol.errors import ErrorCode
 from protocol.sql.engines import becomes_innodb, engine_of
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
+from protocol.sql.tables.ddl_statement import KeyPart, WrittenKey
 from protocol.sql.tables.source_table import Column, Table, TableName
 from protocol.sql.tables.table_actions import PARTITION_VERBS
 from protocol.sql.tables.table_options import QUERIES
@@ -20,7 +21,6 @@ from relay.view.rules.mariadb.statement.editable_statement import EditableStatem
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import (
     MOST_KEY_BYTES,
-    DefinedKey,
     accept_if,
     add_prefixes,
     is_left_out,
@@ -46,25 +46,26 @@ class TableElements:
     def __init__(self, words: EditableStatement, name: TableName, known: TablesAtSource) -> None:
         self.words = words
         self.name = name
+        words.table_schema = name[0]
         self.known = known
         self.columns: dict[str, DefinedColumn] = {}
-        self.keys: list[tuple[DefinedKey, int, int]] = []
+        self.keys: list[tuple[WrittenKey, int, int]] = []
         self._rewritings: list[ColumnRewriting] = []
         self.left_out: set[int] = set()
         """First words of elements that go."""
 
-    def read(self) -> DefinedKey | DefinedColumn:
+    def read(self) -> WrittenKey | DefinedColumn:
         """A column or a key."""
         words, first = self.words, self.words.at
         key = read_key(words, self.name)
         if key is not None:
             self.keys.append((key, first, words.at))
             return key
-        return self.read_column(words.name(), first)
+        return self.read_column(words.name())
 
-    def read_column(self, name: str, first: int) -> DefinedColumn:
-        """A column behind its name."""
-        rewriting = ColumnRewriting(self.words, name, first, self.name[0])
+    def read_column(self, name: str) -> DefinedColumn:
+        """A column after its name."""
+        rewriting = ColumnRewriting(self.words, name)
         column = rewriting.read()
         self._rewritings.append(rewriting)
         self.columns[name.lower()] = column
@@ -72,26 +73,27 @@ class TableElements:
 
     def finish(self, table_charset: str, table: Table | None, *, engine: str) -> None:
         """When the table's options are known. `table`: that is altered. engine: in upper case, "" for not known."""
+        self.words.expect_known()
         forgets_references = becomes_innodb(engine)
         self._check_vectors(engine)
         for rewriting in self._rewritings:
             rewriting.finish(table_charset)
         for key, first, _stop in self.keys:
             if key.kind == "UNIQUE" and self._is_too_long(key, table_charset, table):
-                self._leave_out(first, f"the UNIQUE key {key.name or key.parts[0][0]}, over texts of any length")
+                self._leave_out(first, f"the UNIQUE key {key.name or key.parts[0].name}, over texts of any length")
             elif key.kind == "":
-                add_prefixes(self.words, key, self._long_columns(key, table_charset, table))
+                add_prefixes(self.words, key.parts, self._long_columns(key, table_charset, table))
             elif key.kind == "VECTOR":
-                self._leave_out(first, f"the VECTOR key {key.name or key.parts[0][0]}")
+                self._leave_out(first, f"the VECTOR key {key.name or key.parts[0].name}")
             elif key.kind == "PERIOD":
                 self.left_out.add(first)
             elif key.kind == "FOREIGN":
                 self._check_parent(key, forgets_references)
         for column in self.columns.values():
-            if column.unique and column.is_blob:
-                self.words.cut(*column.unique)
+            if "UNIQUE" in column.attributes and column.is_blob:
+                self.words.cut_part(column.attributes["UNIQUE"])
                 self.words.reports.append(f"the UNIQUE key {column.name}, over texts of any length")
-            if column.parents and forgets_references:
+            if "REFERENCES" in column.attributes and forgets_references:
                 raise UnsupportedSyntax("a foreign key that the source forgets, because of its table's engine")
         self._check_expressions()
         self._check_fractions(table)
@@ -130,26 +132,30 @@ class TableElements:
                 self.words.context.target_title, self.words.query, what, ErrorCode.ER_TABLE_CANT_HANDLE_BLOB
             )
 
-    def _long_columns(self, key: DefinedKey, table_charset: str, table: Table | None) -> set[str]:
+    def _long_columns(self, key: WrittenKey, table_charset: str, table: Table | None) -> set[str]:
         """Of a key the columns that are longer than a key may be."""
         old = old_blobs(table)
-        long = {name.lower() for name, _prefix in key.parts if name.lower() in old and name.lower() not in self.columns}
-        for name, _prefix in key.parts:
+        long = {
+            name.lower()
+            for name, _prefix, _stop in key.parts
+            if name.lower() in old and name.lower() not in self.columns
+        }
+        for name, _prefix, stop in key.parts:
             column = self.columns.get(name.lower())
-            if column is not None and column.type not in GEOMETRIES:
-                one = DefinedKey("", parts=[(name, None)])
-                if column.is_blob or self._bytes(one, table_charset) > MOST_KEY_BYTES:
-                    long.add(name.lower())
+            if column is None or column.type in GEOMETRIES:
+                continue
+            if column.is_blob or self._bytes((KeyPart(name, None, stop),), table_charset) > MOST_KEY_BYTES:
+                long.add(name.lower())
         return long
 
     def _leave_out(self, first: int, what: str) -> None:
         self.left_out.add(first)
         self.words.reports.append(what)
 
-    def _is_too_long(self, key: DefinedKey, table_charset: str, table: Table | None) -> bool:
+    def _is_too_long(self, key: WrittenKey, table_charset: str, table: Table | None) -> bool:
         """Whether MariaDB keeps a UNIQUE key as a hash, which MySQL cannot."""
         old = {column.name.lower(): column for column in table.columns} if table is not None else {}
-        for name, prefix in key.parts:
+        for name, prefix, _stop in key.parts:
             column = self.columns.get(name.lower())
             if column is not None:
                 if column.is_blob and prefix is None:
@@ -158,18 +164,18 @@ class TableElements:
                 return False  # a replica refuses a text of any length (1170)
             elif old[name.lower()].type.partition("(")[0].endswith(("text", "blob")) and prefix is None:
                 return True
-        return self._bytes(key, table_charset) > MOST_KEY_BYTES
+        return self._bytes(key.parts, table_charset) > MOST_KEY_BYTES
 
-    def _bytes(self, key: DefinedKey, table_charset: str) -> int:
+    def _bytes(self, parts: tuple[KeyPart, ...], table_charset: str) -> int:
         """Of a key over columns that the statement defines, as far as they are VARCHAR: others are short."""
         total = 0
-        for name, prefix in key.parts:
+        for name, prefix, _stop in parts:
             column = self.columns.get(name.lower())
             if column is not None and column.type.startswith("VARCHAR"):
                 total += (prefix or column.length) * _BYTES_OF.get(column.charset or table_charset, 1)
         return total
 
-    def _check_parent(self, key: DefinedKey, forgets: bool) -> None:
+    def _check_parent(self, key: WrittenKey, forgets: bool) -> None:
         words = self.words
         if forgets:
             raise UnsupportedSyntax("a foreign key that the source forgets, because of its table's engine")
@@ -244,7 +250,7 @@ class CreateTableRewriting:
                 words.expect(")")
             self.versioned = self._known.is_versioned(parent)
             self.sequence = self._known.is_sequence(parent)
-            self._end()
+            words.expect_end()
             return
         elements = TableElements(words, self._name, self._known)
         ranges: list[tuple[int, int]] = []
@@ -264,13 +270,14 @@ class CreateTableRewriting:
         while rewriting.accept():
             words.accept(",")
         if words.word() == "PARTITION" and words.word(1) == "BY":
-            rewriting.partitions(stop_at_query=True)
+            rewriting.partitions(before_query=True)
         options = rewriting.options
+        words.expect_known()
         if options.sequence:
             self.sequence = True
             return
         selects = self._query()
-        self._end()
+        words.expect_end()
         rewriting.finish()
         elements.finish(options.charset, None, engine=options.engine)
         self.versioned = options.versioned
@@ -307,10 +314,6 @@ class CreateTableRewriting:
         words.at = words.end
         return True
 
-    def _end(self) -> None:
-        if not self._words.ended:
-            raise UnsupportedSyntax(f"{self._words.peek().text} behind the end of what is known")
-
     def _versioning(self, elements: TableElements, closed: int) -> None:
         """Two columns more, and the end of a row's life in each key that is unique: history rows share all else."""
         words = self._words
@@ -321,8 +324,8 @@ class CreateTableRewriting:
                 raise definition_stops.clause_unknown(
                     words.context.target_title, words.query, "system versioning by transactions"
                 )
-            if column is not None and not column.not_null:
-                words.after(column.first + 4, " NOT NULL")
+            if column is not None and "NOT NULL" not in column.attributes:
+                words.replace(column.type_stop, column.type_stop, " NOT NULL")
         ending = end.name if end is not None else ROW_END
         made = ""
         if start is None and end is None:
@@ -330,20 +333,20 @@ class CreateTableRewriting:
         for column in elements.columns.values():
             if column.type == "SERIAL":
                 raise UnsupportedSyntax("a SERIAL column of a table with system versioning")
-            for place, kind in ((column.primary, "PRIMARY KEY"), (column.unique, "UNIQUE KEY")):
+            for kind in ("PRIMARY KEY", "UNIQUE"):
+                place = column.attributes.get(kind)
                 if place is None or column.is_blob:
                     continue
-                if kind == "PRIMARY KEY" and not column.not_null:
-                    words.put(place[0], "NOT NULL")
-                    words.cut(place[0] + 1, place[1])
+                if kind == "PRIMARY KEY" and "NOT NULL" not in column.attributes:
+                    words.replace(place.start, place.stop, "NOT NULL")
                 else:
-                    words.cut(*place)
+                    words.cut_part(place)
                 name = column.name.replace("`", "``")
-                own = f" `{name}`" if kind == "UNIQUE KEY" else ""
-                made += f", {kind}{own} (`{name}`, `{ending}`)"
+                own = f" `{name}`" if kind == "UNIQUE" else ""
+                made += f", {kind.removesuffix(' KEY')} KEY{own} (`{name}`, `{ending}`)"
         for key, _first, _stop in elements.keys:
-            if key.kind in ("PRIMARY", "UNIQUE") and ending.lower() not in [name.lower() for name, _ in key.parts]:
-                words.before(key.closed, f", `{ending}`")
+            if key.kind in ("PRIMARY", "UNIQUE") and ending.lower() not in [part.name.lower() for part in key.parts]:
+                words.replace(key.closed, key.closed, f", `{ending}`")
         if made:
             words.before(closed, made)
 
@@ -374,7 +377,7 @@ class AlterTableRewriting:
         self._table = known.table(name)
         self._elements = TableElements(words, name, known)
         self._added: set[str] = set()
-        self._did_nothing: set[int] = set()
+        words.alters = True
 
     def read(self) -> bool:
         """All of it; False: it did nothing, so nothing is left. Raises: UnsupportedSyntax, Untranslatable."""
@@ -391,7 +394,7 @@ class AlterTableRewriting:
         while not words.ended:
             first = words.at
             if words.word() == "PARTITION" and words.word(1) == "BY":
-                rewriting.partitions(stop_at_query=False)
+                rewriting.partitions(before_query=False)
                 break
             kept = self._action(rewriting)
             while not words.ended and words.word() != "," and rewriting.accept():
@@ -411,7 +414,6 @@ class AlterTableRewriting:
         rewriting.finish(table.engine if table else "", _charset(table))
         engine = rewriting.options.engine or (table.engine.upper() if table else "")
         self._elements.finish(rewriting.options.charset or _charset(table), table, engine=engine)
-        gone |= self._did_nothing
         for first, stop in ranges:
             if any(first <= at < stop for at in self._elements.left_out):
                 gone.add(first)
@@ -480,7 +482,7 @@ class AlterTableRewriting:
             if words.at_word(index) == "IF" and words.at_word(index + 1) in ("EXISTS", "NOT"):
                 raise definition_stops.condition_unknown(words.query, self._name, "IF [NOT] EXISTS of a partition")
         partitioned = rewriting.options.partitioned
-        rewriting.partitions(stop_at_query=False)
+        rewriting.partitions(before_query=False)
         rewriting.options.partitioned = partitioned
 
     def _check_place(self, clause: str, why: Callable[[Table, IsSame], str]) -> None:
@@ -501,7 +503,7 @@ class AlterTableRewriting:
     def _check_added(self, column: DefinedColumn) -> None:
         """What a new column has in the rows that are there."""
         words = self._words
-        if column.auto_increment:
+        if "AUTO_INCREMENT" in column.attributes:
             self._check_place("ADD of an AUTO_INCREMENT column", order_differs)
         if column.default is not None:
             unsafe = unsafe_function(words, *column.default)
@@ -557,19 +559,16 @@ class AlterTableRewriting:
                 added = self._elements.read()
                 if isinstance(added, DefinedColumn):
                     self._check_added(added)
-                self._position()
                 ranges.append((first, words.at))
                 if words.accept(")"):
                     return True
                 words.expect(",")
-        first = words.at
         if is_column or exists is not None:
-            made: DefinedKey | DefinedColumn = self._elements.read_column(words.name(), first)
+            made: WrittenKey | DefinedColumn = self._elements.read_column(words.name())
         else:
             made = self._elements.read()
-        if isinstance(made, DefinedKey):
+        if isinstance(made, WrittenKey):
             return self._added_key(made)
-        self._position()
         if exists is None:
             self._check_added(made)
             return True
@@ -580,18 +579,13 @@ class AlterTableRewriting:
             self._check_added(made)
         return not there
 
-    def _position(self) -> None:
-        words = self._words
-        if not words.accept("FIRST") and words.accept("AFTER"):
-            words.name()
-
-    def _added_key(self, key: DefinedKey) -> bool:
-        if key.if_not_exists is None:
+    def _added_key(self, key: WrittenKey) -> bool:
+        if key.exists is None:
             return True
         needed = "IF NOT EXISTS of a key"
         if not key.name or key.kind == "CHECK":
             raise definition_stops.condition_unknown(self._words.query, self._name, needed)
-        self._words.cut(*key.if_not_exists)
+        self._words.cut_part(key.exists)
         return not self._has_key(key.name, needed, foreign=key.kind == "FOREIGN")
 
     def _change(self, verb: str) -> bool:
@@ -599,16 +593,12 @@ class AlterTableRewriting:
         words.take()
         words.accept("COLUMN")
         exists = accept_if(words)
-        first = words.at
         old = words.name()
-        new = words.name() if verb == "CHANGE" else old
-        column = self._elements.read_column(new, words.at - 1)
-        self._position()
+        column = self._elements.read_column(words.name() if verb == "CHANGE" else old)
         self._check_conversion(old, column)
         if exists is None:
             return True
         words.cut(*exists)
-        assert first > exists[0]
         return self._has_column(old, f"{verb} COLUMN IF EXISTS")
 
     def _check_conversion(self, old: str, column: DefinedColumn) -> None:

@@ -1,1 +1,1 @@
-"""Under what a MariaDB's statements ran, as MySQL reads it: status variables, modes, character sets and collations."""
+"""The session of a MariaDB's statements as MySQL reads it: status variables, modes, character sets and collations."""

@@ -1,4 +1,4 @@
-"""The replicas' collation for each that a MariaDB has: as the view's settings say, else the same one, else the nearest."""
+"""The replicas' collation for each that a MariaDB has: the one in the view's settings, else the same one, else the nearest."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,14 +20,15 @@ from relay.view.stops.stop_reason import NEWER_RELAY
 _UCA1400: Final = "uca1400_"
 _OLD_NAME: Final = "utf8_"
 _SILENT_FROM: Final = 2048
-"""MySQL skips statements with such a collation without an error."""
+"""The first number of collations whose statements MySQL skips without an error."""
 
 
 class MariadbCollations:
-    """chosen: the settings' `collations`, by number. target: the replicas' version, 8.0 or later: those have the same collations.
+    """Maps collations. `chosen` is the settings' `collations`, by number. `target` is the replicas' version, 8.0 or later: all have the
+    same.
 
-    A collation that nobody has put into words here, and one without any mapping, raises Untranslatable: a server passes over
-    statements with numbers that it does not know, some of them without a word.
+    A collation that is not described here, and one without any mapping, raises Untranslatable: a server skips statements with numbers
+    that it does not know, some of them silently.
     """
 
     def __init__(self, chosen: Mapping[int, int], target: Target) -> None:
@@ -42,7 +43,7 @@ class MariadbCollations:
 
     @staticmethod
     def _given(source: SourceCollation, chosen: Mapping[int, int]) -> int:
-        """0: nothing that would do."""
+        """Return the replicas' number; 0: there is no suitable one."""
         if source.number in chosen:
             name = TARGET_NAMES.get(chosen[source.number], "")
             return chosen[source.number] if charset_in(name) == source.charset else 0
@@ -51,36 +52,36 @@ class MariadbCollations:
         return TARGET_NUMBERS.get(nearest(source), 0)
 
     def is_same(self, number: int) -> bool:
-        """Whether the replicas have the collation itself."""
+        """Return whether the replicas have the collation itself."""
         return self._numbers.get(number) == number
 
     def compares_alike(self, number: int) -> bool:
-        """Whether a statement that compares by it finds the same rows on the replicas, but for rare characters."""
+        """Return whether a statement that compares by it finds the same rows on the replicas, except for rare characters."""
         if self.is_same(number):
             return True
         return number not in self._chosen and number in SOURCE_COLLATIONS and is_alike(SOURCE_COLLATIONS[number])
 
     def is_alike(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool | None:
-        """The same of a name, as a definition has it, or where that is empty of the character set's own; None: nobody knows which.
+        """Return the same for a name in a definition, or where that is empty for the character set's own; None: it is unknown.
 
-        defaults: `TranslatedStatus.defaults` of the statement that compares, for that of the one that defined the column: a source
-        has the same ones all the time, or nearly so.
+        `defaults` is the `TranslatedStatus.defaults` of the statement that compares, used for that of the one that defined the column:
+        a source nearly always has the same ones.
         """
         number = _number_named(collation, charset, defaults)
         return None if number is None else self.compares_alike(number)
 
     def is_same_named(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool:
-        """Whether the replicas have the very collation; where nobody knows which it is, not. Arguments: as of `is_alike`."""
+        """Return whether the replicas have the very collation; False if it is unknown. The arguments are those of `is_alike`."""
         number = _number_named(collation, charset, defaults)
         return number is not None and self.is_same(number)
 
     def charset_of(self, number: int) -> tuple[str, str]:
-        """The character set of a collation of the source, and its name; ("", ""): it is not known."""
+        """Return the character set of a collation of the source, and its name; ("", ""): it is not known."""
         found = SOURCE_COLLATIONS.get(number)
         return (found.charset, found.name) if found is not None else ("", "")
 
     def number_of(self, number: int) -> int:
-        """The one that is given where texts are compared by it, or columns defined. Raises: Untranslatable."""
+        """Return the number where texts are compared by it, or columns defined. Raises: Untranslatable."""
         given = self._numbers.get(number, 0)
         if given:
             return given
@@ -93,7 +94,7 @@ class MariadbCollations:
         raise statement_stops.collation_missing(self.title, _shown(number), _instead(number, self.title), error=error)
 
     def number_of_charset(self, number: int) -> int:
-        """The same for where only the character set matters. Raises: Untranslatable for a number that no MariaDB is known to have."""
+        """Return the number where only the character set matters. Raises: Untranslatable for one that no MariaDB is known to have."""
         given = self._numbers.get(number, 0)
         if given or number not in SOURCE_COLLATIONS:
             return given or self.number_of(number)
@@ -101,9 +102,9 @@ class MariadbCollations:
         return NUMBERS_BY_NAME[_full_name(compiled_collation(charset))]
 
     def name_of(self, name: str, charset: str = "") -> str:
-        """The replicas' name for one that a statement of the source has, as it is written where it stands for the same in MySQL.
+        """Return the replicas' name for one in a statement of the source, unchanged where it means the same in MySQL.
 
-        charset: of what it stands behind, such as `utf8mb4`, for names that leave it out (`uca1400_ai_ci`); "": not known.
+        `charset` is that before it, such as `utf8mb4`, for names that leave it out (`uca1400_ai_ci`); "": not known.
 
         Raises: Untranslatable.
         """
@@ -116,7 +117,7 @@ class MariadbCollations:
         return name if given == full else given
 
     def default_of(self, charset: str, defaults: Mapping[int, int]) -> str:
-        """The replicas' collation for a character set that a statement names without one. defaults: `TranslatedStatus.defaults`.
+        """Return the replicas' collation for a character set that a statement names without one, by `TranslatedStatus.defaults`.
 
         Raises: Untranslatable.
         """
@@ -134,7 +135,7 @@ def _shown(number: int) -> str:
 
 
 def _instead(number: int, title: str) -> str:
-    """The way on where the replicas have nothing for the collation."""
+    """Return the advice where the replicas have nothing for the collation."""
     found = SOURCE_COLLATIONS.get(number)
     if found is None:
         return NEWER_RELAY
@@ -148,7 +149,7 @@ def _instead(number: int, title: str) -> str:
 
 
 def _number_named(collation: str, charset: str, defaults: Mapping[int, int]) -> int | None:
-    """Of a column's collation, or where it has no name of the character set's own; None: not known."""
+    """Return the number of a column's collation, or, if it has no name, of the character set's own; None: not known."""
     if collation:
         number = NUMBERS_BY_NAME.get(_full_name(collation.lower(), charset.lower()))
         if number is None and not charset and collation.lower().startswith(_UCA1400):
@@ -159,7 +160,7 @@ def _number_named(collation: str, charset: str, defaults: Mapping[int, int]) -> 
 
 
 def _full_name(name: str, charset: str = "") -> str:
-    """As `SourceCollation.name`: `utf8_` is `utf8mb3_`, and a name may leave out its character set."""
+    """Return the name as in `SourceCollation.name`: `utf8_` is `utf8mb3_`, and a name may leave out its character set."""
     if name.startswith(_OLD_NAME):
         return "utf8mb3_" + name.removeprefix(_OLD_NAME)
     if name.startswith(_UCA1400):

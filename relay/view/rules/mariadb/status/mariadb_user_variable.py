@@ -7,11 +7,11 @@ from relay.view.stops import transaction_stops
 
 _LENGTH: Final = 4
 _KNOWN_VALUE: Final = 9
-"""Type u8, collation u32, length u32."""
+"""The size of type u8, collation u32, length u32."""
 
 
 def translate_user_variable(body: bytes, collations: MariadbCollations) -> bytes:
-    """The body, as long as before.
+    """Return the body, of unchanged size.
 
     Layout: name length u32, name | is NULL u8 | where it is not: type u8, collation u32, length u32, value, flags.
     Raises: Untranslatable: the replicas stop at a number that they do not know (13117).

@@ -1,4 +1,4 @@
-"""Modes of a MariaDB's sql_mode that MySQL does not have, and what a statement means under them."""
+"""Modes of a MariaDB's sql_mode that MySQL does not have, and the meaning of a statement under them."""
 
 import re
 from typing import Final
@@ -21,23 +21,23 @@ _EMPTY: Final = (b"''", b'""')
 
 
 def is_plain(mode: int) -> bool:
-    """Whether no statement means anything else without what MySQL lacks."""
+    """Return whether all statements have the same meaning without the modes that MySQL does not have."""
     return not mode & (ORACLE | EMPTY_STRING_IS_NULL | SIMULTANEOUS_ASSIGNMENT | ~OF_MARIADB)
 
 
 def mode_for_target(mode: int) -> int:
-    """MariaDB cuts fractions of seconds that a column has no room for; MySQL rounds them, unless a mode says otherwise."""
+    """Return the target's mode: MariaDB cuts surplus fractions of seconds; MySQL rounds them, unless a mode says otherwise."""
     return mode & IN_BOTH | (0 if mode & TIME_ROUND_FRACTIONAL else TIME_TRUNCATE_FRACTIONAL)
 
 
 def without_engine_check(mode: int) -> int:
-    """The replicas take InnoDB for an engine that they do not have, in place of 1286."""
+    """Return the mode under which the replicas use InnoDB for an engine that they do not have, instead of 1286."""
     return mode & ~NO_ENGINE_SUBSTITUTION
 
 
 def check_modes(mode: int, text: bytes, title: str, *, is_dml: bool) -> None:
-    """Nothing where the statement means the same without the modes that MySQL lacks. Two quotes side by side, or an UPDATE, are
-    enough to say that it does not: for definitions too, whose defaults and bodies are read under the same modes.
+    """Check that the statement means the same without the modes that MySQL does not have. Two adjacent quotes, or an UPDATE, suffice to
+    say that it does not: for definitions too, whose defaults and bodies are read under the same modes.
 
     Raises: Untranslatable.
     """

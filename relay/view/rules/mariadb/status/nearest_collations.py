@@ -1,16 +1,15 @@
-"""What MySQL is given in place of a collation that only MariaDB has, where the view's settings say nothing.
+"""The collation that MySQL gets in place of one that only MariaDB has, where the view's settings say nothing.
 
 Two things decide. Texts that are different at the source must not be equal on the replicas, or a row breaks a key there that broke
-none at the source (1062). And of those that keep to that, the nearest one in what is equal, then in order.
+none at the source (1062). Of the collations that satisfy this, the nearest one is used: nearest in equality, then in order.
 
-- `uca1400_ai_ci`, what MariaDB 11.8 has where nobody says otherwise: MySQL's by UCA 5.2.0. For both spaces at the end count for
-  nothing, and fewer texts are equal there alone than by UCA 9.0.0 (U+7F to U+9F with U+06DE and U+108D; no Hangul syllable with its
-  letters).
-- Others of utf8mb4 by UCA 14.0.0: MySQL's by UCA 9.0.0 of the same language and strength. They take spaces at the end for a difference,
-  what MariaDB's without `nopad` do not: more is different, not less.
-- Strengths that MySQL has not: the next finer one of the language.
+- `uca1400_ai_ci`, the default of MariaDB 11.8: MySQL's by UCA 5.2.0. Both ignore spaces at the end, and fewer texts are equal there
+alone than by UCA 9.0.0 (U+7F to U+9F with U+06DE and U+108D; no Hangul syllable with its letters).
+- Others of utf8mb4 by UCA 14.0.0: MySQL's by UCA 9.0.0 of the same language and strength. They distinguish spaces at the end, which
+MariaDB's without `nopad` ignore: more is different, not less.
+- Strengths that MySQL does not have: the next finer one of the language.
 - Languages in other Unicode sets have no such collations in MySQL: `_bin`.
-- `croatian_ci`: what MySQL calls so, which is another one; DŽ, LJ and NJ in odd cases (lJ) are equal there alone.
+- `croatian_ci`: MySQL's of that name, which is another one; DŽ, LJ and NJ in odd cases (lJ) are equal there alone.
 - `nopad`: only utf8mb4 has collations in MySQL for which spaces at the end count. For others there is none.
 """
 
@@ -25,11 +24,11 @@ _LANGUAGES: Final = {
     "spanish2": "es_trad_", "roman": "la_", "esperanto": "eo_", "hungarian": "hu_", "german2": "de_pb_", "croatian": "hr_",
     "vietnamese": "vi_",
 }  # fmt: skip
-"""As MySQL's 0900 collations name them; Persian and Sinhala are not among them."""
+"""The languages in the names of MySQL's 0900 collations; Persian and Sinhala are not among them."""
 
 
 def nearest(source: SourceCollation) -> str:
-    """The name; "": there is none that keeps different texts different and is near."""
+    """Return the name; "": there is none that keeps different texts different and is near."""
     if source.language is None and source.name.endswith(_CROATIAN):
         return source.name
     if source.charset == "utf8mb4":
@@ -42,7 +41,7 @@ def nearest(source: SourceCollation) -> str:
 
 
 def is_alike(source: SourceCollation) -> bool:
-    """Whether `nearest` finds the same rows, but for rare characters: spaces at the end count alike, and the strength is the same."""
+    """Return whether `nearest` finds the same rows, but for rare characters: trailing spaces count alike, and the strength is equal."""
     if source.language is None and source.name.endswith(_CROATIAN):
         return True
     if source.language is None:

@@ -1,4 +1,4 @@
-"""Every collation that MariaDB has, by its number: its character set, its name, and how it came to be.
+"""Every collation that MariaDB has, by its number: its character set, its name, and its derivation.
 
 Source: information_schema.COLLATION_CHARACTER_SET_APPLICABILITY of MariaDB 10.11.19 and 11.8.6.
 """
@@ -42,7 +42,7 @@ _LANGUAGES: Final = (
     "danish", "lithuanian", "slovak", "spanish2", "roman", "persian", "esperanto", "hungarian", "sinhala", "german2",
     "croatian_mysql561", "unicode_520", "vietnamese",
 )
-"""Of the collations by UCA 4.0.0, in the order of their numbers."""
+"""The languages of the collations by UCA 4.0.0, in the order of their numbers."""
 _FIRST_OF_SET: Final = {"utf16": 101, "ucs2": 128, "utf32": 160, "utf8mb3": 192, "utf8mb4": 224}
 _OWN: Final = ("croatian_ci", "myanmar_ci", "thai_520_w2")
 _FIRST_OWN: Final = {"utf8mb3": 576, "utf8mb4": 608, "ucs2": 640, "utf16": 672, "utf32": 736}
@@ -56,9 +56,9 @@ _STRENGTHS: Final = ("ai_ci", "ai_cs", "as_ci", "as_cs")
 
 
 class SourceCollation(NamedTuple):
-    """name: as MariaDB shows it in full. charset: its set, `utf8mb3`, not `utf8`. base: the same without `nopad`; its own name where
-    it says nothing of it. language: of those by UCA 14.0.0, such as `swedish`; "": of no language; None: it is by another order.
-    strength: of those, `ai_ci`, `ai_cs`, `as_ci` or `as_cs`; else ""."""
+    """A collation. `name` is MariaDB's full name. `charset` is its set, `utf8mb3`, not `utf8`. `base` is the name without `nopad`. For
+    those by UCA 14.0.0 `language` is one such as `swedish`, "" without a language, and `strength` is `ai_ci`, `ai_cs`, `as_ci` or
+    `as_cs`; for others these are None and ""."""
 
     number: int
     name: str
@@ -69,17 +69,17 @@ class SourceCollation(NamedTuple):
 
     @property
     def is_nopad(self) -> bool:
-        """Whether spaces at the end make texts different."""
+        """True if spaces at the end make texts different."""
         return self.base != self.name
 
 
 def charset_in(name: str) -> str:
-    """The character set that a collation's full name begins with."""
+    """Return the character set that a collation's full name begins with."""
     return name.partition("_")[0]
 
 
 def plain_charset(charset: str) -> str:
-    """`utf8` for `utf8mb3`: as other modules name it."""
+    """Return `utf8` for `utf8mb3`, as other modules name it."""
     return "utf8" if charset == "utf8mb3" else charset
 
 
@@ -88,7 +88,7 @@ def _plain(number: int, name: str) -> SourceCollation:
 
 
 def _named() -> dict[int, str]:
-    """All that are not by UCA 14.0.0, with spaces at the end that count for nothing."""
+    """Return all that are not by UCA 14.0.0 and ignore spaces at the end."""
     found = dict(_PLAIN)
     for charset, first in _FIRST_OF_SET.items():
         found |= {first + index: f"{charset}_{language}_ci" for index, language in enumerate(_LANGUAGES)}
@@ -134,5 +134,5 @@ def _all() -> dict[int, SourceCollation]:
 
 
 SOURCE_COLLATIONS: Final[dict[int, SourceCollation]] = _all()
-"""By number, in the order of the numbers."""
+"""The collations by number, in ascending order."""
 NUMBERS_BY_NAME: Final = {one.name: one.number for one in SOURCE_COLLATIONS.values()}

@@ -1,4 +1,4 @@
-"""What a MariaDB's statement ran under, as MySQL reads it: the status variables of a Query or Execute_load_query event."""
+"""The session of a MariaDB's statement as MySQL reads it: the status variables of a Query or Execute_load_query event."""
 
 import re
 import struct
@@ -52,30 +52,30 @@ _LAST_LOCALE: Final = 110
 _MOST_HELD: Final = 512
 _MICROSECONDS_BYTES: Final = 4
 _VARYING: Final = frozenset((MARIADB_MICROSECONDS, MARIADB_XID, MARIADB_GTID_FLAGS))
-"""What differs from statement to statement."""
+"""The variables that differ from statement to statement."""
 _NO_CLAUSE: Final = re.compile(
     rb"""'(?>(?:[^'\\]++|\\.|'')*)(?:'|\\?\Z)|"(?>(?:[^"\\]++|\\.|"")*)(?:"|\\?\Z)|`(?>(?:[^`]++|``)*)(?:`|\Z)"""
     rb"|/\*(?![!M])(?>.*?(?:\*/|\Z))|" + LINE_COMMENT_BYTES,
     re.DOTALL,
 )
-"""Strings, names and comments: a COMMENT may have the words of a clause."""
+"""Strings, names and comments: a COMMENT may contain the words of a clause."""
 _NAMES_CHARSET: Final = re.compile(rb"\b(?:charset|character\s+set|collate)\b", re.IGNORECASE)
 
 
 _BlockUse = tuple[bytes, bool, bool]
-"""A block without what varies, whether the statement changes rows, whether it makes a database by the server's collation."""
+"""A block without the varying variables, whether the statement changes rows, whether it makes a database by the server's collation."""
 
 
 class TranslatedStatus(NamedTuple):
-    """What the event says, for the replicas and for who reads its text.
+    """The variables of the event, for the replicas and for code that reads its text.
 
-    status: the variables for the replicas, as bytes. sql_mode: of the source, by which its text is read. charset: the number of the
-    client's collation at the source: of the set that the text is written in. connection, server: the same of those; 0: not told.
-    defaults: the collation that a character set has in this statement where it names none, by the number of the one that is compiled
-    in for the set; of sets that are missing it is that one.
-    explicit_timestamps: what TIMESTAMP columns become that say nothing of NULL. if_exists: a replica that logs what it applies drops
-    tables as if the statement said IF EXISTS. without_engine_check: `status` for a statement that names an engine which the
-    replicas do not have, and that becomes InnoDB there.
+    `status` contains the variables for the replicas, as bytes. `sql_mode` is the source's, by which its text is read. `charset` is the
+    number of the client's collation at the source, whose set the text is written in; `connection` and `server` are the same of those;
+    0: unknown. `defaults` are the collations that a character set has in this statement where it names none, by the number of the
+    compiled one of the set; for sets that are missing it is that one. `explicit_timestamps` decides about TIMESTAMP columns that say
+    nothing of NULL. `if_exists`: a replica that logs what it applies drops tables as if the statement said IF EXISTS.
+    `without_engine_check` is the `status` for a statement that names an engine which the replicas do not have, and that becomes InnoDB
+    there.
     """
 
     status: bytes
@@ -90,7 +90,7 @@ class TranslatedStatus(NamedTuple):
 
 
 class StatusTranslation:
-    """For one view. Blocks that came before are looked up: a source writes few, over and over."""
+    """Translates for one view. Earlier blocks are looked up: a source writes few different ones."""
 
     def __init__(self, collations: MariadbCollations) -> None:
         self._collations = collations
@@ -98,12 +98,12 @@ class StatusTranslation:
         self._known: dict[_BlockUse, TranslatedStatus] = {}
 
     def translate(self, status: bytes, text: bytes, *, is_dml: bool) -> TranslatedStatus:
-        """text: the statement. is_dml: whether it changes rows, as a statement. Raises: Untranslatable."""
+        """Translate the variables of the statement `text`. `is_dml`: it changes rows, as a statement. Raises: Untranslatable."""
         takes_server_collation = not is_dml and makes_schema_by_server_collation(text)
         known = self._known.get((status, is_dml, takes_server_collation))
         microseconds = b""
         if known is None and status[-_MICROSECONDS_BYTES : -_MICROSECONDS_BYTES + 1] == b"\x80":
-            # What is known is whole, so that what is behind it begins with a code.
+            # Known blocks are whole, so that the rest begins with a code.
             microseconds = status[1 - _MICROSECONDS_BYTES :]
             known = self._known.get((status[:-_MICROSECONDS_BYTES], is_dml, takes_server_collation))
         if known is None:
@@ -123,7 +123,7 @@ class StatusTranslation:
         return known._replace(status=known.status + last, without_engine_check=known.without_engine_check + last)
 
     def user_variable(self, body: bytes) -> bytes:
-        """What becomes of the body of a User_var event. Raises: Untranslatable."""
+        """Translate the body of a User_var event. Raises: Untranslatable."""
         return translate_user_variable(body, self._collations)
 
     def _translated(
@@ -171,14 +171,14 @@ class StatusTranslation:
 
 
 def makes_schema_by_server_collation(text: bytes) -> bool:
-    """Whether it is a CREATE DATABASE that names no character set: the new database has that of the server."""
+    """Return whether it is a CREATE DATABASE that names no character set: the new database has that of the server."""
     kind = kind_of(text)
     may_make = (kind.verb == "CREATE" and kind.thing == "DATABASE") or kind.purpose is Purpose.UNSURE
     return may_make and _NAMES_CHARSET.search(_NO_CLAUSE.sub(b" ", text)) is None
 
 
 def _split(status: bytes, text: bytes) -> tuple[dict[int, bytes], bytes]:
-    """The variables that are alike for many statements, and the microseconds, which are not. Raises: Untranslatable."""
+    """Return the variables that are equal for many statements, and the microseconds, which are not. Raises: Untranslatable."""
     try:
         values = decode_status(status, MARIADB)
     except UnknownVariable as error:

@@ -9,7 +9,7 @@ from relay.view.rules.mariadb.status.source_collations import SOURCE_COLLATIONS
 from relay.view.rules.targets.known.target_collations import COLLATION_NAMES
 
 _CROATIAN: Final = {122: "utf16", 149: "ucs2", 181: "utf32", 213: "utf8mb3", 245: "utf8mb4"}
-"""What MariaDB calls …_croatian_mysql561_ci: its …_croatian_ci is another one, with another number."""
+"""The numbers of MariaDB's …_croatian_mysql561_ci: its …_croatian_ci is another one, with another number."""
 _LAST_SHARED: Final = 302
 
 

@@ -1,1 +1,1 @@
-"""What a version of MySQL can read, and the words for what it cannot."""
+"""The abilities of a version of MySQL, and the words for what it cannot read."""

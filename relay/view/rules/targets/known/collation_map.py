@@ -8,14 +8,14 @@ from relay.view.stops import statement_stops
 
 
 class CollationMap:
-    """What the numbers of a group become. text, everywhere: the statement, for messages."""
+    """Maps the collation numbers of a group. The `text` of its methods is the statement, for messages."""
 
     def __init__(self, chosen: Mapping[int, int], target: Target) -> None:
         self._chosen = chosen
         self._target = target
 
     def of_comparison(self, collation: int, text: bytes) -> int:
-        """For where texts are compared or columns defined: as configured. Raises: Untranslatable where nothing is."""
+        """Return the number for comparisons and definitions of columns, as configured. Raises: Untranslatable where it is not."""
         if is_known(collation, self._target):
             return collation
         chosen = self._chosen.get(collation)
@@ -29,10 +29,10 @@ class CollationMap:
         return chosen
 
     def of_charset(self, collation: int, text: bytes) -> int:
-        """For where only the character set matters: any with the same. Raises: Untranslatable for a set that the target lacks."""
+        """Return the number where only the character set matters: any with the same. Raises: Untranslatable for a missing set."""
         found = of_same_charset(collation, self._target)
         return self.of_comparison(collation, text) if found is None else found
 
     def of_nothing(self, collation: int) -> int:
-        """For where it does not matter at all: BEGIN, COMMIT and so on."""
+        """Return the number where it does not matter at all: BEGIN, COMMIT and so on."""
         return collation if is_known(collation, self._target) else GENERAL

@@ -1,4 +1,4 @@
-"""What a version of MySQL can read in a binlog."""
+"""The events and values that a version of MySQL can read in a binlog."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,16 +13,16 @@ _OLD_TYPES: Final = frozenset(
 _MODES_32: Final = (1 << 32) - 1
 
 NewClause = tuple[tuple[str, ...], tuple[int, int], str]
-"""(words side by side, the first version that knows them, what they are for people)."""
+"""(adjacent words, the first version that knows them, their name for people)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A replica's version, as the oldest release of its series that is meant.
+    """A replica's version, represented by the oldest release of its series that is meant.
 
-    highest_event: the type code from which on events are unknown. highest_status: the same of a Query's status variables.
-    gtid_bytes: of a Gtid event's body; 0: it has none; 255: as the source wrote it. column_types: what a Table_map may name.
-    sql_modes: the bits that are known. utf8mb4_default: the collation of utf8mb4 where none is named and the event does not say it.
+    `highest_event` is the last known type code, `highest_status` the last known code of a Query's status variables. `gtid_bytes` is the
+    size of a Gtid event's body; 0: it has none; 255: as the source wrote it. `column_types` are those that a Table_map may contain.
+    `sql_modes` are the known bits. `utf8mb4_default` is the collation of utf8mb4 where none is named and the event does not say it.
     """
 
     name: str
@@ -36,12 +36,12 @@ class Target:
 
     @property
     def title(self) -> str:
-        """For people: `MySQL 5.6`."""
+        """The name for people: `MySQL 5.6`."""
         return f"MySQL {self.version[0]}.{self.version[1]}"
 
     @property
     def comment_version(self) -> int:
-        """Version comments up to this number are part of a statement there, in every release of the series."""
+        """The highest number of a version comment that every release of the series executes."""
         return self.version[0] * 10_000 + self.version[1] * 100
 
 
@@ -61,5 +61,5 @@ TARGETS_BY_NAME: Final = {
         Target("mysql-9.7", (9, 7), EventType.GTID_TAGGED, 255, 255, _5_7 | {codes.FIELD_VECTOR}, (1 << 64) - 1, 255),
     )
 }
-"""By the name that `ViewSettings.target` has. What 5.6 reads was tried on 5.6.24; what 5.5, 5.7, 8.0 and 8.4 read is from their
+"""The targets by the name in `ViewSettings.target`. What 5.6 reads was tried on 5.6.24; what 5.5, 5.7, 8.0 and 8.4 read is from their
 sources: none of them was run."""

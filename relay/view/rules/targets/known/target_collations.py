@@ -1,4 +1,4 @@
-"""Collations that one version has and another lacks, by number and by name.
+"""Collations that not every version has, by number and by name.
 
 Source: information_schema.COLLATIONS of MySQL 5.6.24 and 9.7.4.
 """
@@ -12,7 +12,7 @@ _GB18030: Final = frozenset((248, 249, 250))
 _UTF8MB3_TOLOWER: Final = 76
 _FIRST_OF_8_0: Final = 255
 GENERAL: Final = 45
-"""utf8mb4_general_ci: what utf8mb4 means before 8.0 where no collation is named."""
+"""The number of utf8mb4_general_ci, the default of utf8mb4 before 8.0."""
 _CLIENT_ONLY: Final = {"utf8mb4": GENERAL, "utf8": 33}
 # fmt: off
 COLLATION_NAMES: Final[dict[int, str]] = {
@@ -50,7 +50,7 @@ _NUMBERS: Final = {name: number for number, name in COLLATION_NAMES.items()}
 
 
 def is_known(collation: int, target: Target) -> bool:
-    """Whether the target has a collation of this number."""
+    """Return whether the target has a collation of this number."""
     if target.version >= (8, 0):
         return True
     if collation in _GB18030:
@@ -59,18 +59,18 @@ def is_known(collation: int, target: Target) -> bool:
 
 
 def collation_name(collation: int) -> str:
-    """The name, or the number where it is none that any version added."""
+    """Return the name, or the number where it is none that some version added."""
     return COLLATION_NAMES.get(collation, f"number {collation}")
 
 
 def collation_number(name: str) -> int | None:
-    """The number of a collation that not every version has, and of those of utf8mb4; None: of another."""
+    """Return the number of a collation that not every version has, or of one of utf8mb4; None: it is another."""
     lowered = name.lower()
     return _NUMBERS.get("utf8mb3_tolower_ci" if lowered == "utf8_tolower_ci" else lowered)
 
 
 def of_same_charset(collation: int, target: Target) -> int | None:
-    """A collation of the target with the same character set, for where nothing is compared; None: it has no such set."""
+    """Return a collation of the target with the same character set, where nothing is compared; None: it has no such set."""
     if is_known(collation, target):
         return collation
     return _CLIENT_ONLY.get(charset_of_column(collation) or "")

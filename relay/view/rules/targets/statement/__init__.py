@@ -1,1 +1,1 @@
-"""Statements of a newer source: what a target would refuse, ignore or take otherwise, and what can be written so that it does not."""
+"""Statements of a newer source that a target would refuse, ignore or execute differently, and how they are rewritten if possible."""

@@ -18,7 +18,7 @@ _NOT_OF_THE_TABLE: Final = -1
 
 
 class CharsetWords:
-    """The rules for one statement. default: the collation that utf8mb4 means in it where none is named."""
+    """The rules for one statement. `default` is the collation of utf8mb4 in it where none is named."""
 
     def __init__(
         self, statement: SourceStatement, text: bytes, default: int, collations: CollationMap, target: Target
@@ -38,10 +38,10 @@ class CharsetWords:
             self._collates_of.setdefault(self._scope(index), []).append(value)
 
     def translate(self) -> None:
-        """Collations that the target lacks become those of the view's map; where the default of utf8mb4 would be another one than
-        the source's, it is written out, in definitions. Raises: Untranslatable.
+        """Replace collations that the target does not have by those of the view's map; where the default of utf8mb4 would differ from
+        the source's, write it out, in definitions. Raises: Untranslatable.
 
-        Seen on 5.6.24: BINARY behind a set is passed over in CAST and in parameters, and makes columns `_bin` as on 9.7.4.
+        Seen on 5.6.24: BINARY after a set is ignored in CAST and in parameters, and makes columns `_bin` as on 9.7.4.
         """
         for _, value in self._collates:
             number = collation_number(self._statement.text_at(value))
@@ -74,7 +74,7 @@ class CharsetWords:
         binary = "BINARY" in (self._statement.word(index - 1), self._statement.word(value + 1))
         of_default = name == _UTF8MB4 and self._default != GENERAL
         if self._statement.starts("LOAD"):
-            # the file's bytes are read by it, and variables compared that come from there
+            # the file's bytes are read by it, and variables from there are compared by it
             if of_default and assigns(self._statement):
                 self._in_expression(value)
             return
@@ -83,7 +83,7 @@ class CharsetWords:
                 self._in_expression(value + 1)
             return
         if not self._is_of_schema_or_table:
-            # parameters and variables of programs: the collation stands behind the type, and BINARY is read and ignored before 8.0
+            # parameters and variables of programs: the collation follows the type, and BINARY is read and ignored before 8.0
             last = value + (self._statement.word(value + 1) == "BINARY")
             if self._statement.word(last + 1) == "COLLATE":
                 return
@@ -99,7 +99,7 @@ class CharsetWords:
         if behind < len(named):
             return
         if named:
-            # 8.0 and later keep what was named before the set; before, the set's default takes its place
+            # 8.0 and later keep a collation named before the set; older ones replace it by the set's default
             self._statement.after(value, f" COLLATE {self._named(named[-1])}")
         elif of_default:
             self._write_out(value)
@@ -110,7 +110,7 @@ class CharsetWords:
             self._statement.after(value, f" COLLATE {collation_name(chosen)}")
 
     def _in_expression(self, last: int) -> None:
-        """utf8mb4 without a collation in a value that ends at `last`: a COLLATE there would also decide against that of columns."""
+        """Check utf8mb4 without a collation in a value that ends at `last`: a COLLATE there would also override that of columns."""
         if self._statement.word(last + 1) == "COLLATE":
             return
         chosen = self._collations.of_comparison(self._default, self._text)
@@ -124,17 +124,17 @@ class CharsetWords:
         return self._definition is not None or self._statement.word(1) in ("DATABASE", "SCHEMA")
 
     def _named(self, value: int) -> str:
-        """The collation named at `value`, as the target has it."""
+        """Return the collation named at `value`, as the target has it."""
         name = self._statement.text_at(value)
         number = collation_number(name)
         return name if number is None else collation_name(self._collations.of_comparison(number, self._text))
 
     def _scope(self, index: int) -> tuple[int, int]:
-        """The same for words that belong to the same column, or to the table, and stand between the same parentheses."""
+        """Return a key that is equal for words of the same column, or of the table, between the same parentheses."""
         return self._owners[index] if self._owners is not None else 0, self._brackets.opening(index)
 
     def _owner_of_each(self) -> list[int]:
-        """Of each word: the number of the definition that it is part of, 0: it is of the table, -1: of what is behind its options."""
+        """Return for each word the number of its definition; 0: it belongs to the table; -1: it follows the table's options."""
         owners = [0] * len(self._statement.words)
         last = 0
         for number, element in enumerate(self._definition.written.elements if self._definition is not None else (), 1):
@@ -151,10 +151,10 @@ class CharsetWords:
         return owners
 
     def _ends(self, index: int) -> bool:
-        """Whether the options end before the word at `index`: PARTITION BY does, in front of the partitions."""
+        """Return whether the options end before the word at `index`: PARTITION BY does end them, before the partitions."""
         return self._statement.word(index) != "PARTITION" or self._statement.word(index + 1) == "BY"
 
 
 def assigns(statement: SourceStatement) -> bool:
-    """Whether a LOAD DATA has SET with values that are computed."""
+    """Return whether a LOAD DATA has SET with values that are computed."""
     return any(statement.word(index - 1) not in ("CHARACTER", "CHAR") for index in statement.places("SET"))

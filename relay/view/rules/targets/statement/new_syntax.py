@@ -1,4 +1,4 @@
-"""Words and functions of statements that came after a target's version: it would stop at them."""
+"""Words and functions of statements that are newer than a target's version, which would stop at them."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -29,7 +29,7 @@ _BEGINNINGS: Final[tuple[NewClause, ...]] = (
     (("ALTER", "LIBRARY"), (9, 0), "libraries"),
     (("DROP", "LIBRARY"), (9, 0), "libraries"),
 )
-# Words side by side that mean nothing else, anywhere.
+# Adjacent words that mean nothing else, anywhere.
 _PAIRS: Final[tuple[NewClause, ...]] = (
     (("GET", "DIAGNOSTICS"), (5, 6), "GET DIAGNOSTICS"),
     (("GET", "CURRENT", "DIAGNOSTICS"), (5, 6), "GET DIAGNOSTICS"),
@@ -60,7 +60,7 @@ _CASTS: Final = {
     "POLYGON": (8, 0), "MULTIPOINT": (8, 0), "MULTILINESTRING": (8, 0), "MULTIPOLYGON": (8, 0), "GEOMETRYCOLLECTION": (8, 0),
     "VECTOR": (9, 0),
 }  # fmt: skip
-# In front of a name and its columns, where the name may be that of a function.
+# The words before a name and its columns, where the name may be that of a function.
 _BEFORE_NAMES: Final = frozenset((
     ".", "INTO", "TABLE", "EXISTS", "KEY", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "REFERENCES", "CONSTRAINT",
     "FUNCTION", "PROCEDURE", "VIEW", "CALL", "PARTITION", "IGNORE", "REPLACE",
@@ -76,16 +76,15 @@ _BEHIND_TABLE: Final = frozenset(
 
 
 def check_syntax(statement: SourceStatement, text: bytes, source: int, target: Target) -> None:
-    """Raises: Untranslatable for the first that the target does not know. `source`: its version as 90704; a name that it had no
-    function
-    of either is the user's own."""
+    """Check for the first that the target does not know. `source` is its version as 90704; a function that it does not have, either, is
+    the user's own. Raises: Untranslatable."""
     for since, what, error in _new_to_older(statement):
         if target.version < since and source >= since[0] * 10_000 + since[1] * 100:
             raise statement_stops.syntax_unknown(target.title, text, what, error)
 
 
 def common_table_at(statement: SourceStatement) -> int | None:
-    """Where a WITH stands that names queries (8.0 and later), and not WITH PARSER, WITH ROLLUP and so on; None: nowhere."""
+    """Return the index of a WITH that names queries (8.0 and later), not of WITH PARSER, WITH ROLLUP and so on; None: there is none."""
     for index in statement.places("WITH"):
         if statement.word(index + 1) == "RECURSIVE":
             return index
@@ -98,7 +97,7 @@ def common_table_at(statement: SourceStatement) -> int | None:
 
 
 def _new_to_older(statement: SourceStatement) -> Iterator[tuple[tuple[int, int], str, int]]:
-    """Since which version there is each of the things in it that there were not always, its name, and the error of older ones."""
+    """Yield, for each newer thing in it, the first version that has it, its name, and the error of older versions."""
     for words, since, what in _BEGINNINGS:
         if statement.starts(*words):
             yield since, what, ErrorCode.ER_PARSE_ERROR
@@ -123,12 +122,12 @@ def _new_to_older(statement: SourceStatement) -> Iterator[tuple[tuple[int, int],
 
 
 def _is_named_before(statement: SourceStatement, index: int) -> bool:
-    """Whether a quoted name, or a literal, stands in front: no keyword."""
+    """Return whether a quoted name, or a literal, and no keyword, precedes it."""
     return index > 0 and statement.words[index - 1].kind not in (TokenKind.WORD, TokenKind.SYMBOL)
 
 
 def _is_indexed(statement: SourceStatement, index: int) -> bool:
-    """Whether the table of a CREATE INDEX stands there."""
+    """Return whether the name is the table of a CREATE INDEX."""
     return (
         statement.word(index - 1) == "ON"
         and statement.word(0) == "CREATE"

@@ -16,15 +16,15 @@ _HARMLESS: Final = re.compile(r"\s*+(?>(?:DEFAULT\s++)?)ENCRYPTION\s*+=?+\s*+'[N
 
 
 class SourceStatement(SqlWords, TokenEdits):
-    """The content of a version comment is part of the statement where the source read it so; where the target would not, the
-    comment's marks are removed (`result` shows it).
+    """A statement. The content of a version comment is part of it where the source read it so; where the target would not, the
+    comment's marks are removed (see `result`).
 
-    hints: of the optimizer, which versions before 5.7 pass over. literals: rows of an INSERT that contain nothing else; of their words
-    only the outermost brackets are among `words`. Places of words are in bytes.
+    `hints` are for the optimizer; versions before 5.7 skip them. `literals` are rows of an INSERT that contain nothing else; of their
+    words only the outermost brackets are among `words`. Places of words are in bytes.
 
-    definition: the CREATE TABLE or ALTER TABLE that it is, as far as it is known, or None.
+    `definition` is the CREATE TABLE or ALTER TABLE that it is, as far as it is known, or None.
 
-    text: as in the event. collation: of the client. source: its version as 90704. Raises: UnsupportedSyntax.
+    `text` is as in the event, `collation` is the client's, `source` is its version as 90704. Raises: UnsupportedSyntax.
     """
 
     def __init__(self, text: bytes, collation: int, sql_mode: int, source: int, target: Target) -> None:
@@ -41,20 +41,21 @@ class SourceStatement(SqlWords, TokenEdits):
         left_out = [one for one in read.comments if one.mark == "!" and self._is_left_out(one, target)]
         removed = set(tokens_inside(read.tokens, left_out)) if left_out else ()
         tokens = [one for at, one in enumerate(read.tokens) if at not in removed] if removed else read.tokens
+        starts = {one.start for one in left_out}
         if "@" in self._text:
             tokens = with_variables(tokens)
         SqlWords.__init__(self, tokens)
         TokenEdits.__init__(self, text, self.words)
         self.definition = read_table_definition(tokens, self._text, "?", sql_mode, version, lambda token: token.text)
         for comment in read.comments:
-            if comment in left_out:
+            if comment.start in starts:
                 self.replace(comment.start, comment.stop, " ")
             elif comment.is_read and self._loses_marks(comment, target):
                 self.replace(comment.start, comment.body, " ")
                 self.replace(comment.stop - 2, comment.stop, " ")
 
     def _is_left_out(self, comment: SqlComment, target: Target) -> bool:
-        """Whether the target is given nothing of a version comment."""
+        """Return whether the target gets nothing of a version comment."""
         if target.version >= (8, 0):
             return False
         if not comment.is_read:
@@ -67,7 +68,9 @@ class SourceStatement(SqlWords, TokenEdits):
         return comment.version > target.comment_version or (len(comment.digits) == 6 and target.version < (8, 0))
 
     def text_at(self, index: int) -> str:
-        """As `SqlWords.text_at`; characters of several bytes of a wide set as their bytes, with the quotation marks and in any case."""
+        """Implement `SqlWords.text_at`; characters of several bytes of a wide set are their bytes, with quotation marks, in any
+        case.
+        """
         text = super().text_at(index)
         if not self._is_wide or text.isascii():
             return text

@@ -15,7 +15,7 @@ _DATE: Final = r"\d{2,4}\D\d{1,2}\D\d{1,2}[ T]+"
 _OFFSET: Final = rf"\s*{_DATE}\d{{1,2}}:\d{{1,2}}(?::\d{{1,2}}(?:\.\d*)?)?\s*[+-]\d{{2}}:\d{{2}}\s*"
 _WITH_OFFSET: Final = re.compile(_OFFSET)
 _QUOTED_WITH_OFFSET: Final = re.compile(rf"(['\"]){_OFFSET}\1")
-# 10:00:00.5, with a date or days in front or without, and the same without signs between
+# 10:00:00.5, with or without a date or days before it, and the same without signs between
 _FRACTION: Final = rf"\s*-?(?:(?:{_DATE}|\d+\s+)?\d{{1,3}}:\d{{1,2}}:\d{{1,2}}|\d{{12}}|\d{{14}})\.0*+[1-9]\d*+\s*"
 _WITH_FRACTION: Final = re.compile(_FRACTION)
 _ROW_WITH_FRACTION: Final = re.compile(rf"(?:(['\"]){_FRACTION}\1|[(,]{_FRACTION}[,)])")
@@ -37,13 +37,13 @@ _FIRST_WITH_OFFSETS: Final = 80_000
 
 
 def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, source: int, target: Target) -> None:
-    """Raises: Untranslatable. `source`: its version as 90704.
+    """Check for such differences. `source` is its version as 90704. Raises: Untranslatable.
 
-    Seen on 9.7.4 and 5.6.24: regular expressions are others since 8.0 (ICU's: `'ä' REGEXP '^.$'` is 1 and was 0); `&`, BIT_OR and the
-    like of binary strings give a binary string since 8.0, and a number before, except for literals such as 0xFF00 alone; SET_VAR
-    hints are comments before 8.0; an offset in a date (8.0.19 and later) is cut off with a warning where the sql_mode is not
-    strict; functions that make geometries with an SRID take latitude and longitude in the reference system's order since 8.0; BINARY
-    behind the type of a CAST is passed over before 8.0. From the sources: 5.5 cuts fractions of seconds, 5.6.4 and later round them.
+    Seen on 9.7.4 and 5.6.24: regular expressions differ since 8.0 (ICU's: `'ä' REGEXP '^.$'` is 1 and was 0); `&`, BIT_OR and the like
+    of binary strings give a binary string since 8.0, and a number before, except for literals such as 0xFF00 alone; SET_VAR hints are
+    comments before 8.0; an offset in a date (8.0.19 and later) is cut off with a warning where the sql_mode is not strict; functions
+    that make geometries with an SRID take latitude and longitude in the reference system's order since 8.0; BINARY after the type of a
+    CAST is ignored before 8.0. From the sources: 5.5 cuts fractions of seconds, 5.6.4 and later round them.
     """
     if source >= _FIRST_THAT_ROUNDS and target.version < (5, 6):
         _check_fractions(statement, text, target)
@@ -72,7 +72,7 @@ def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, so
 
 
 def check_value(value: str, name: bytes, source: int, target: Target) -> None:
-    """The same of a string that a user variable has. Raises: Untranslatable."""
+    """Do the same check for a string that a user variable has. Raises: Untranslatable."""
     if source >= _FIRST_WITH_OFFSETS and target.version < (8, 0) and _WITH_OFFSET.fullmatch(value):
         raise statement_stops.statement_differs(target.title, name, "a time with an offset")
     if source >= _FIRST_THAT_ROUNDS and target.version < (5, 6) and _WITH_FRACTION.fullmatch(value):
@@ -101,7 +101,7 @@ def _check_casts(statement: SourceStatement, text: bytes, target: Target) -> Non
 
 
 def _may_take_bytes(statement: SourceStatement, index: int) -> bool:
-    """Whether the sign at `index` is an operation on bits that may have a binary string as a side: none is written as a decimal number,
+    """Return whether the sign at `index` is an operation on bits that may have a binary string as a side: no side is a decimal number,
     and not all are literals such as 0xFF00."""
     sign = statement.words[index]
     twins = [
@@ -113,7 +113,7 @@ def _may_take_bytes(statement: SourceStatement, index: int) -> bool:
     if sign.text == ">" and statement.word(index - 1) == "-" and statement.words[index - 1].stop == sign.start:
         return False  # -> and ->>
     if sign.text == "<" or sign.text == ">":
-        # only << and >>, and only what is moved counts
+        # only << and >>, and only their left side matters
         return index + 1 in twins and not _is_number(statement, index - 1, alone=True)
     if sign.text == "~":
         return not _is_number(statement, index + 1, alone=True)
@@ -125,14 +125,14 @@ def _may_take_bytes(statement: SourceStatement, index: int) -> bool:
 
 
 def _counts_bytes(statement: SourceStatement, index: int) -> bool:
-    """Whether the function at `index` is called with anything but a number."""
+    """Return whether the function at `index` is called with anything but a number."""
     if statement.word(index + 1) != "(" or statement.word(index - 1) == ".":
         return False
     return not (_is_number(statement, index + 2, alone=True) and statement.word(index + 3) == ")")
 
 
 def _is_number(statement: SourceStatement, index: int, *, alone: bool) -> bool:
-    """Whether a number is written at `index`. `alone`: where no side is another binary string, for then 0xFF00 is a number too."""
+    """Return whether there is a number at `index`. `alone`: no side is another binary string, for then 0xFF00 is a number too."""
     if not 0 <= index < len(statement.words):
         return False
     word = statement.words[index]

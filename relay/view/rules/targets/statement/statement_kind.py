@@ -1,4 +1,4 @@
-"""What a statement of a binlog is, as far as a target's rules differ by it."""
+"""The kinds of statements of a binlog, as far as a target's rules differ by them."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,7 +20,7 @@ _BEHIND_COLUMNS: Final = frozenset(
 
 
 def is_plain_definition(statement: SourceStatement) -> bool:
-    """A definition of tables, indexes or databases, or maintenance of them: nothing is compared, no rows are selected."""
+    """Return whether it defines or maintains tables, indexes or databases, so that nothing is compared and no rows are selected."""
     first, second = statement.word(0), statement.word(1)
     if first in ("RENAME", "TRUNCATE", "DROP", "OPTIMIZE", "ANALYZE", "REPAIR", "FLUSH"):
         return True
@@ -28,13 +28,13 @@ def is_plain_definition(statement: SourceStatement) -> bool:
 
 
 def selects_into_new_table(statement: SourceStatement) -> bool:
-    """CREATE TABLE ... SELECT, and its other spellings."""
+    """Return whether it is CREATE TABLE ... SELECT, in any spelling."""
     made = statement.starts("CREATE", "TABLE") or statement.starts("CREATE", "TEMPORARY", "TABLE")
     return made and (statement.has("SELECT") or common_table_at(statement) is not None)
 
 
 def selects_defined_columns(statement: SourceStatement) -> bool:
-    """Whether each column that a CREATE TABLE ... SELECT selects is one that it defines: then no version chooses a type."""
+    """Return whether a CREATE TABLE ... SELECT defines each column that it selects: then no version chooses a type."""
     select = next(statement.places("SELECT"), None)
     if select is None or common_table_at(statement) is not None:
         return False
@@ -47,7 +47,7 @@ def selects_defined_columns(statement: SourceStatement) -> bool:
 
 
 def _selected(statement: SourceStatement, start: int) -> Iterator[tuple[int, int]]:
-    """The selected columns, as ranges of words."""
+    """Yield the selected columns, as ranges of words."""
     depth = 0
     for index in range(start, len(statement.words) + 1):
         symbol = statement.word(index)
@@ -61,7 +61,7 @@ def _selected(statement: SourceStatement, start: int) -> Iterator[tuple[int, int
 
 
 def _selected_name(statement: SourceStatement, start: int, stop: int) -> str:
-    """Behind AS, or of a plain column; "" for anything else."""
+    """Return the name after AS, or of a plain column; "" for anything else."""
     if stop - start >= 3 and statement.word(stop - 2) == "AS":
         return statement.text_at(stop - 1)
     plain = all((statement.word(index) == ".") == bool((index - start) % 2) for index in range(start, stop))
@@ -69,5 +69,5 @@ def _selected_name(statement: SourceStatement, start: int, stop: int) -> str:
 
 
 def only_counts(statement: SourceStatement) -> bool:
-    """A statement that gathers statistics and changes no table: ANALYZE TABLE ... UPDATE HISTOGRAM."""
+    """Return whether it gathers statistics and changes no table: ANALYZE TABLE ... UPDATE HISTOGRAM."""
     return statement.starts("ANALYZE") and statement.has("HISTOGRAM")

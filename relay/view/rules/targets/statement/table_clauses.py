@@ -1,4 +1,4 @@
-"""Clauses of table definitions that came after a target's version: what it refuses, and what it reads and ignores."""
+"""Clauses of table definitions that are newer than a target's version: those that it refuses, and those that it reads and ignores."""
 
 from typing import Final
 
@@ -55,20 +55,20 @@ _OPTIONS: Final[tuple[NewClause, ...]] = (
 
 
 def alters(statement: SourceStatement) -> bool:
-    """True for ALTER TABLE."""
+    """Return True for ALTER TABLE."""
     return isinstance(statement.definition, AlterTable)
 
 
 def makes_index(statement: SourceStatement) -> bool:
-    """True for CREATE INDEX."""
+    """Return True for CREATE INDEX."""
     return statement.word(0) == "CREATE" and "INDEX" in (statement.word(1), statement.word(2))
 
 
 def check_clauses(statement: SourceStatement, text: bytes, source: int, target: Target) -> None:
-    """Raises: Untranslatable for what the target refuses or ignores. `source`: its version as 90704.
+    """Check for clauses that the target refuses or ignores. `source` is its version as 90704. Raises: Untranslatable.
 
-    On 5.6.24 CHECK constraints, DESC in keys, and REFERENCES behind a column are read and ignored, without a warning; MySQL 9.0
-    is the first to make foreign keys of the latter. All else that is named here is a syntax error there.
+    On 5.6.24 CHECK constraints, DESC in keys, and REFERENCES after a column are read and ignored, without a warning; MySQL 9.0 is the
+    first to make foreign keys of the latter. All other clauses that are named here are syntax errors there.
     """
     if makes_index(statement):
         _check_key(statement, range(len(statement.words)), text, source, target)
@@ -134,7 +134,7 @@ def _without_option(statement: SourceStatement, index: int, value: int) -> None:
 
 
 def check_schema_options(statement: SourceStatement, text: bytes, target: Target) -> None:
-    """The same of CREATE DATABASE and ALTER DATABASE."""
+    """Do the same check for CREATE DATABASE and ALTER DATABASE."""
     _check_options(statement, text, target)
 
 

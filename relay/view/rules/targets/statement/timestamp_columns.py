@@ -1,8 +1,8 @@
 """TIMESTAMP columns of a source with explicit_defaults_for_timestamp, written out for a target whose default is OFF.
 
-What 5.6.24 makes of them with its defaults: `TIMESTAMP`, `TIMESTAMP NOT NULL` and `TIMESTAMP PRIMARY KEY`, when first in the table, NOT
-NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP; `TIMESTAMP NULL` what the source makes of `TIMESTAMP`. A DEFAULT that is
-written keeps it from any of its own. The zero date as a default needs a sql_mode without NO_ZERO_DATE.
+5.6.24 with its defaults makes of `TIMESTAMP`, `TIMESTAMP NOT NULL` and `TIMESTAMP PRIMARY KEY`, when first in the table, NOT NULL
+DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP; its `TIMESTAMP NULL` is the source's `TIMESTAMP`. A written DEFAULT prevents
+these defaults. The zero date as a default needs a sql_mode without NO_ZERO_DATE.
 """
 
 from itertools import pairwise
@@ -16,7 +16,7 @@ _ZERO: Final = " DEFAULT '0000-00-00 00:00:00'"
 
 
 def write_out_timestamps(statement: SourceStatement) -> None:
-    """Adds what is missing. The table can then be altered under a sql_mode without ZERO_DATE_MODES only."""
+    """Add the missing words. The table can then be altered only under a sql_mode without ZERO_DATE_MODES."""
     if statement.definition is None:
         return
     for element in statement.definition.written.elements:

@@ -1,15 +1,15 @@
-"""Walks the words of a logged statement."""
+"""Walks the words of a statement."""
 
 from protocol.sql.lexer import SqlToken
+from protocol.sql.statements.statement import SqlStatement
 from protocol.sql.tables.token_cursor import TokenCursor
-from relay.view.rules.statement.logged_query import LoggedQuery
 
 
 class StatementWords(TokenCursor):
     """A cursor over the words of `query`: names are read in the character set of the client that wrote them."""
 
-    def __init__(self, query: LoggedQuery, *, folds_rows: bool = False) -> None:
-        super().__init__(query.read_as(folds_rows=True).tokens if folds_rows else query.tokens, query.schema)
+    def __init__(self, query: SqlStatement) -> None:
+        super().__init__(query.tokens, query.schema)
         self.query = query
 
     def text_of(self, token: SqlToken) -> str:

@@ -7,9 +7,9 @@ from typing import Final
 from protocol.sql.lexer import LINE_COMMENT, SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.server_functions import AGGREGATE_FUNCTIONS, TIME_UNITS
 from protocol.sql.sql_mode import NO_BACKSLASH_ESCAPES, ONLY_FULL_GROUP_BY
-from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import is_simple, skip_common_tables
-from relay.view.rules.statement.statement_words import StatementWords
+from protocol.sql.statements.named_tables import is_simple, skip_common_tables
+from protocol.sql.statements.statement import SqlStatement
+from protocol.sql.statements.statement_words import StatementWords
 
 # A word may stand right behind the version of a comment for servers: /*!50000LIMIT 1*/.
 _PERHAPS: Final = re.compile(
@@ -42,7 +42,7 @@ _MOST_READ: Final = 1_000_000
 """Words that are gone over for the queries of one statement, which may stand in each other."""
 
 
-def may_depend_on_order(query: LoggedQuery) -> bool:
+def may_depend_on_order(query: SqlStatement) -> bool:
     """Whether a closer look is needed: the words for it may stand in it, outside of strings, or it changes several tables at once."""
     text = query.text
     if _PERHAPS.search(text):
@@ -52,7 +52,7 @@ def may_depend_on_order(query: LoggedQuery) -> bool:
     return query.kind.verb in ("UPDATE", "WITH", "") and not is_simple(query)
 
 
-def verb_of(query: LoggedQuery) -> str:
+def verb_of(query: SqlStatement) -> str:
     """Its first word, behind brackets and the queries that WITH names; what is long need not be read for it.
 
     Raises: UnsupportedSyntax.
@@ -66,12 +66,12 @@ def verb_of(query: LoggedQuery) -> str:
     return words.word()
 
 
-def searches_text(query: LoggedQuery) -> bool:
+def searches_text(query: SqlStatement) -> bool:
     """Whether it has MATCH … AGAINST. Raises: UnsupportedSyntax."""
     return any(token.kind is TokenKind.WORD and token.upper == "AGAINST" for token in query.tokens)
 
 
-def order_counts(query: LoggedQuery, *, makes_numbers: bool) -> bool:
+def order_counts(query: SqlStatement, *, makes_numbers: bool) -> bool:
     """Whether the statement does other things with rows in another order. makes_numbers: it gives out AUTO_INCREMENT values.
 
     Raises: UnsupportedSyntax.
@@ -122,7 +122,7 @@ def program_hangs_on_order(tokens: list[SqlToken]) -> bool:
     return False
 
 
-def values_of_update(query: LoggedQuery) -> frozenset[str] | None:
+def values_of_update(query: SqlStatement) -> frozenset[str] | None:
     """The names of the tables, in lower case and as they are called there, whose columns an UPDATE of several gives to others.
 
     None: there are columns of which it does not tell the table. Raises: UnsupportedSyntax.

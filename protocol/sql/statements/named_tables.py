@@ -2,14 +2,15 @@
 
 import functools
 import re
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
+from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax, is_name
 from protocol.sql.server_functions import SEQUENCE_FUNCTIONS, functions_of
 from protocol.sql.sql_mode import ANSI_QUOTES
+from protocol.sql.statements.statement import SqlStatement
+from protocol.sql.statements.statement_words import StatementWords
 from protocol.sql.tables.source_table import TableName
-from relay.view.rules.statement.logged_query import LoggedQuery, is_word
-from relay.view.rules.statement.statement_words import StatementWords
 
 _MODIFIERS: Final = ("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "QUICK", "CONCURRENT", "LOCAL")
 # Words before a parenthesis that call nothing.
@@ -41,6 +42,25 @@ _SIMPLE_HEAD: Final = re.compile(
 _NOT_HARMLESS: Final = SEQUENCE_FUNCTIONS | {"ROW_COUNT", "FOUND_ROWS"}
 
 
+_QUERIES: Final = ("SELECT", "WITH", "VALUES", "TABLE")
+_NO_QUERY: Final = (
+    "CREATE", "TEMPORARY", "REPLACE", "INTO", "ALTER", "ONLINE", "OFFLINE", "IGNORE", "DROP", "TRUNCATE", "RENAME", "LOCK", "ON", "OF",
+    "OPTIMIZE", "ANALYZE", "CHECK", "CHECKSUM", "REPAIR", "FLUSH", "LOCAL", "NO_WRITE_TO_BINLOG", "WITH", "TO",
+)  # fmt: skip
+"""Words before a TABLE that begins no query."""
+_READ: Final = ("FROM", "JOIN", "STRAIGHT_JOIN", "USING", "TABLE")
+_FUNCTIONS_TOO: Final = ("INSERT", "REPLACE")
+_INTRODUCE: Final = (*_FUNCTIONS_TOO, "INTO", "JOIN", "STRAIGHT_JOIN", "UPDATE")
+_BEFORE_NAME: Final = (*_MODIFIERS, "LATERAL", "ONLY")
+_NO_TABLES: Final = frozenset((
+    *_QUERIES, *_READ, *_INTRODUCE, "SET", "VALUE", "DUAL", "OUTFILE", "DUMPFILE", "NOWAIT", "WAIT", "SKIP", "OF", "DELETE", "INFILE",
+    "ON", "WHERE",
+))  # fmt: skip
+"""What may be where a table is introduced, and is no name."""
+_ENDS_TABLES: Final = ("WHERE", "SET", "GROUP", "ORDER", "HAVING", "LIMIT", "SELECT", "VALUES", ";")
+_FROM_WITHIN: Final = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "MID", "POSITION", "OVERLAY")
+
+
 class StatementTables(NamedTuple):
     """writes: tables that it names as its own targets, triggers and functions apart. calls: a stored function may be called, or
     something else that its text does not tell. words: every name in it that may be a table's, (schema or "", name), quoted or not.
@@ -60,12 +80,12 @@ def _no_calls(server_version: str) -> frozenset[str]:
     return _NO_CALL | (functions_of(server_version) - _NOT_HARMLESS)
 
 
-def is_simple(query: LoggedQuery) -> bool:
+def is_simple(query: SqlStatement) -> bool:
     """Whether its head tells that it changes one table."""
     return _SIMPLE_HEAD.match(query.raw) is not None and not query.sql_mode & ANSI_QUOTES
 
 
-def written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
+def written_tables(query: SqlStatement) -> tuple[TableName, ...]:
     """The tables that a statement names as its targets.
 
     Raises: UnsupportedSyntax, also for statements that are none of those known here.
@@ -109,7 +129,7 @@ def written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
     raise UnsupportedSyntax(f"a {verb} statement" if verb else "a statement of another kind")
 
 
-def perhaps_written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
+def perhaps_written_tables(query: SqlStatement) -> tuple[TableName, ...]:
     """The tables that a statement may write: all that it joins, where its text does not tell which of them.
 
     Raises: UnsupportedSyntax.
@@ -124,7 +144,7 @@ def perhaps_written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
         return tuple(name for name in tables_by_alias(query).values() if name is not None)
 
 
-def tables_by_alias(query: LoggedQuery) -> dict[str, TableName | None]:
+def tables_by_alias(query: SqlStatement) -> dict[str, TableName | None]:
     """Of an UPDATE: its tables, by the names that columns are qualified with, in lower case; None: a query.
 
     Raises: UnsupportedSyntax.
@@ -136,7 +156,7 @@ def tables_by_alias(query: LoggedQuery) -> dict[str, TableName | None]:
     return _table_factor_names(words, ("SET",))
 
 
-def may_write_several(query: LoggedQuery) -> bool:
+def may_write_several(query: SqlStatement) -> bool:
     """Whether a statement writes more than one table, or its text does not tell that it does not. Raises: UnsupportedSyntax."""
     try:
         return len(written_tables(query)) > 1
@@ -154,7 +174,7 @@ def may_write_several(query: LoggedQuery) -> bool:
         return False
 
 
-def statement_tables(query: LoggedQuery) -> StatementTables:
+def statement_tables(query: SqlStatement) -> StatementTables:
     """All that a statement's text tells of tables. Raises: UnsupportedSyntax."""
     writes = written_tables(query)
     tokens = query.tokens
@@ -183,40 +203,69 @@ def statement_tables(query: LoggedQuery) -> StatementTables:
     return StatementTables(writes, calls, frozenset(words), temporary, upper == "DROP")
 
 
-def read_tables(query: LoggedQuery) -> tuple[TableName, ...]:
-    """The tables that stand behind FROM and JOIN, and behind TABLE as a query, in queries in it too. Raises: UnsupportedSyntax."""
+def table_places(tokens: Sequence[SqlToken], first: int, stop: int) -> Iterator[tuple[str, int]]:
+    """Yield (word, place) of each name that is where a table is in the tokens [first, stop), the queries in it too: FROM, JOIN, USING,
+    TABLE of a query, INTO, UPDATE, INSERT, REPLACE … that introduces it, and the place of its last part.
+
+    What WITH names is among them.
+    """
+    opened: list[tuple[str, bool]] = []
+    introduced, expects, calls = "", False, False
+    for index in range(first, stop):
+        word, kind = tokens[index].upper, tokens[index].kind
+        before, following = tokens[index - 1].upper if index else "", tokens[index + 1].upper
+        if expects and word == "(" and following not in _QUERIES:
+            opened.append((introduced, calls))
+            continue
+        if expects and kind is TokenKind.WORD and word in _BEFORE_NAME:
+            continue
+        if expects and is_name(tokens[index]) and word not in _NO_TABLES:
+            last = index + 2 if following == "." else index
+            if last < stop and is_name(tokens[last]):
+                yield introduced, last
+            introduced = "" if introduced == "TABLE" else introduced
+        expects = False
+        if word == "(":
+            opened.append((introduced, calls))
+            introduced, calls = "", before in _FROM_WITHIN
+        elif word == ")":
+            introduced, calls = opened.pop() if opened else ("", False)
+        elif kind is TokenKind.WORD and before != "." and _introduces(word, before, following, introduced, calls=calls):
+            introduced, expects = word, True
+        elif word in _ENDS_TABLES or (word == "ON" and following == "DUPLICATE"):
+            introduced, calls = "", calls and word not in ("SELECT", ";")
+        elif word == "DELETE":
+            calls = False
+        elif word == ",":
+            expects = bool(introduced)
+
+
+def _introduces(word: str, before: str, following: str, introduced: str, *, calls: bool) -> bool:
+    """Whether a keyword is before a table. `introduced`: the one before it in the same list of tables; `calls`: it is in brackets of a
+    function that has a FROM of its own."""
+    if word == "FROM":
+        return not calls
+    if word == "USING":
+        return bool(introduced) and following != "("
+    if word == "TABLE":
+        return before not in _NO_QUERY
+    if word in _FUNCTIONS_TOO:
+        return following != "("
+    return word in _INTRODUCE and not (word == "UPDATE" and before in ("KEY", "FOR"))
+
+
+def read_tables(query: SqlStatement) -> tuple[TableName, ...]:
+    """The tables after FROM and JOIN, and after TABLE as a query, in queries in it too. Raises: UnsupportedSyntax."""
     words = StatementWords(query)
     found: dict[TableName, None] = {}
-    before = ""
-    while not words.ended:
-        if words.word() == "TABLE" and before not in _NO_QUERY and words.peek().kind is TokenKind.WORD:
-            words.take()
+    for introduced, place in table_places(words.tokens, 0, len(words.tokens) - 1):
+        if introduced in _READ:
+            words.at = place - 2 if words.tokens[place - 1].upper == "." else place
             found[words.table_name()] = None
-            continue
-        before = words.word()
-        if words.word() in ("FROM", "JOIN", "STRAIGHT_JOIN", "USING") and words.peek().kind is TokenKind.WORD:
-            using = words.word() == "USING"
-            words.take()
-            if using and words.word() == "(":
-                continue  # the columns of a join
-            while True:
-                while words.accept("("):
-                    pass
-                if words.word() == "SELECT":
-                    break
-                found[words.table_name()] = None
-                if words.accept("AS") or (
-                    words.peek().kind in (TokenKind.WORD, TokenKind.NAME) and words.word() not in _BEHIND_TABLE
-                ):
-                    words.take()
-                if not words.accept(","):
-                    break
-        else:
-            words.take()
     return tuple(found)
 
 
-def called_routines(query: LoggedQuery) -> list[TableName]:
+def called_routines(query: SqlStatement) -> list[TableName]:
     """(schema, name) of all that a statement may call and that is no function of the server's own. Raises: UnsupportedSyntax."""
     tokens = query.tokens
     no_calls = _no_calls(query.server_version)
@@ -226,7 +275,7 @@ def called_routines(query: LoggedQuery) -> list[TableName]:
             continue
         qualified = index >= 2 and tokens[index - 1].upper == "."
         start = index - 2 if qualified else index
-        called = start >= 1 and is_word(tokens[start - 1], "CALL") and tokens[index + 1].upper != "."
+        called = start >= 1 and tokens[start - 1].upper == "CALL" and tokens[index + 1].upper != "."
         if not called:
             if tokens[index + 1].upper != "(" or _stands_for_table(tokens, index):
                 continue
@@ -308,7 +357,6 @@ def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[s
     return found
 
 
-_NO_QUERY: Final = ("CREATE", "TEMPORARY", "REPLACE", "INTO", "ALTER", "DROP", "TRUNCATE", "LOCK", "ON", "OF")
 _BEHIND_TABLE: Final = frozenset((
     "JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "NATURAL", "OUTER", "STRAIGHT_JOIN", "ON", "USING", "USE", "FORCE", "IGNORE", "SET",
     "WHERE", "ORDER", "LIMIT", "PARTITION",
@@ -369,7 +417,7 @@ def _delete(words: StatementWords) -> tuple[TableName, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def deletes_from_one(query: LoggedQuery) -> bool:
+def deletes_from_one(query: SqlStatement) -> bool:
     """Whether a DELETE is certainly of one table, though its name may not be readable."""
     try:
         words = StatementWords(query)
@@ -383,6 +431,16 @@ def deletes_from_one(query: LoggedQuery) -> bool:
     except UnsupportedSyntax:
         return False
     return words.word() not in (",", ".", "USING")
+
+
+def load_replaces(query: SqlStatement) -> bool:
+    """Whether it is LOAD DATA … REPLACE, which replaces rows. Raises: UnsupportedSyntax."""
+    words = StatementWords(query)
+    while not words.ended and words.word() != "INTO":
+        if words.accept("REPLACE"):
+            return words.word() == "INTO"
+        words.take()
+    return False
 
 
 def _targets(words: StatementWords) -> list[TableName]:
