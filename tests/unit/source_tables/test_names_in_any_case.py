@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from protocol.binlog.schema.definition_names import defined_names
+from protocol.sql.statements.statement_names import defined_names
 from protocol.sql.tables.source_table import TableName
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.source_tables.table_book import SourceTables
