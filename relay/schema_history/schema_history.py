@@ -101,12 +101,12 @@ class SchemaHistory:
             lineage = self._state.lineages.get(one.key, 0)
             if known is not None and (one.table is None or not tables_agree(known, one.table)):
                 self._wrong.add(lineage)
-                self._state.remove(one.key)
+                self._state.doubt(one.key)
             elif known is not None and one.table is not None and not keys_agree(known, one.table):
                 self._wrong_keys.add(lineage)
-                self._state.remove(one.key)
+                self._state.doubt(one.key)
             if one.table is None:
-                self._state.remove(one.key)
+                self._state.note_missing(one.key)
             else:
                 note_table(self._state, one.table)
             self._note(one.place)

@@ -143,6 +143,8 @@ def _alter(tables: SourceTables, made: AlterTable, session: DefiningSession, adj
             return
         raise UnsupportedSyntax("a table that is not known")
     name = (known.table.schema, known.table.name)
+    if not made.clauses and made.rename is not None and tables.meant_by_rename(made.name) != name:
+        raise UnsupportedSyntax("it may rename a view")
     tables.note_meant(made.name, name)
     altered = alter_table(known.table, made.clauses, tables.charset_of(name[0]))
     tables.put(name, adjusted(known._replace(table=_with_primary_keys(tables, altered))))
@@ -203,15 +205,13 @@ def _database(
     if isinstance(made, DropDatabase):
         tables.drop_schema(made.name)
         return
-    if made.if_not_exists and not made.or_replace and tables.schema_exists(made.name) is not False:
-        return
-    tables.create_schema(made.name)
-    _set_charset(tables, made.name, made.charset, session)
+    if tables.create_schema(made.name, if_not_exists=made.if_not_exists and not made.or_replace):
+        _set_charset(tables, made.name, made.charset, session)
 
 
 def _set_charset(tables: SourceTables, schema: str, option: CharsetOption, session: DefiningSession) -> None:
     server = (session.server_charset, session.server_collation)
-    tables.note_charset(schema, option.resolved(server, server))
+    tables.alter_charset(schema, option.resolved(server, server))
 
 
 def _tables_of(statement: Statement) -> list[TableName]:

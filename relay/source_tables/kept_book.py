@@ -7,9 +7,13 @@ from typing import Any, Final, NamedTuple
 from protocol.errors import RelayError
 from protocol.sql.tables.source_table import CharsetDefault, TableName
 from relay.source_tables.known_table import KnownTable, known_table_of
+from relay.source_tables.names import in_lower_case
 from relay.source_tables.programs import KnownProgram, ProgramName, known_program_of
 
 KEPT_VERSION: Final = 1
+
+NamesAlike = dict[TableName, frozenset[TableName]]
+"""Names by what they are in lower case."""
 
 
 class KeptTablesUnreadable(RelayError):
@@ -17,13 +21,13 @@ class KeptTablesUnreadable(RelayError):
 
 
 class BookFacts(NamedTuple):
-    """All that a book knows but for its tables, see `SourceTables`. temporary: by connection, schema and table, the oldest first."""
+    """All that a book knows but for its tables, see `SourceTables`. temporary: by connection, schema and table."""
 
     folds_case: bool
     charsets: dict[str, CharsetDefault]
     complete: dict[str, bool]
-    absent: dict[TableName, bool]
-    doubtful: dict[TableName, bool]
+    absent: NamesAlike
+    doubtful: NamesAlike
     doubtful_words: dict[TableName, bool]
     temporary: dict[tuple[int, str, str], KnownTable]
     programs: dict[ProgramName, KnownProgram]
@@ -35,10 +39,10 @@ def written(facts: BookFacts, rows: Sequence[str]) -> bytes:
         "folds_case": facts.folds_case,
         "charsets": sorted(facts.charsets.items()),
         "complete": sorted(facts.complete.items()),
-        "absent": sorted(facts.absent),
-        "doubtful": sorted(facts.doubtful),
+        "absent": _in_order(facts.absent),
+        "doubtful": _in_order(facts.doubtful),
         "doubtful_words": sorted(facts.doubtful_words),
-        "temporary": [[*key, known.kept()] for key, known in facts.temporary.items()],
+        "temporary": [[*key, known.kept()] for key, known in sorted(facts.temporary.items())],
         "programs": [program.kept() for _name, program in sorted(facts.programs.items())],
     }
     if not (rows or any(kept.values())):
@@ -58,23 +62,31 @@ def read_kept(state: bytes) -> tuple[BookFacts, list[tuple[KnownTable, str]]]:
         kept = json.loads(first)
         if kept["version"] != KEPT_VERSION:
             raise ValueError(f"its version is {kept['version']}, and this program reads version {KEPT_VERSION}")
-        absent, doubtful, doubtful_words = (
-            dict.fromkeys(((schema, name) for schema, name in kept[which]), True)
-            for which in ("absent", "doubtful", "doubtful_words")
-        )
         facts = BookFacts(
             bool(kept["folds_case"]),
             {schema: (charset, collation) for schema, (charset, collation) in kept["charsets"]},
             dict(kept["complete"]),
-            absent,
-            doubtful,
-            doubtful_words,
+            _by_lower_case(kept["absent"]),
+            _by_lower_case(kept["doubtful"]),
+            dict.fromkeys(kept["doubtful_words"], True),
             {(thread, schema, name): known_table_of(known) for thread, schema, name, known in kept["temporary"]},
             {program.name: program for program in map(known_program_of, kept["programs"])},
         )
         return facts, [(known_table_of(json.loads(row)), row) for row in rows]
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise KeptTablesUnreadable(f"what was kept of the source's tables cannot be read: {error}") from error
+
+
+def _in_order(names: NamesAlike) -> list[TableName]:
+    return sorted(name for alike in names.values() for name in alike)
+
+
+def _by_lower_case(kept: Sequence[Sequence[str]]) -> NamesAlike:
+    made: NamesAlike = {}
+    for schema, table in kept:
+        lower = in_lower_case((schema, table))
+        made[lower] = made.get(lower, frozenset()) | {(schema, table)}
+    return made
 
 
 def _json(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.tables.altered_keys import renamed_foreign_keys
 from protocol.sql.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
-from relay.source_tables.kept_book import BookFacts, read_kept, row_of, written
+from relay.source_tables.kept_book import BookFacts, NamesAlike, read_kept, row_of, written
 from relay.source_tables.known_table import KnownTable, recorded
 from relay.source_tables.names import in_lower_case
 from relay.source_tables.programs import VIEW, KnownProgram, ProgramName
@@ -25,15 +25,22 @@ _Change = tuple[dict[Any, Any], Any, Any]
 class SourceTables:
     """A table is known, absent, or doubtful: then it is not known whether it exists. Every change can be taken back.
 
-    Names that differ in case alone: a server with lower_case_table_names takes them for one table, and no binlog says which setting its
-    source has. A CREATE that succeeded makes another table than one that is known to exist. A name that does not exist, in a schema all
-    of whose tables are known, means the only one that differs in case: where such a statement succeeded, the source takes all such
-    names for one table. Before that, whatever else happens to such a name makes the others doubtful.
+    Names that differ in case alone, of tables or of their schemas: a server with lower_case_table_names = 1 or 2 takes them for one,
+    and no binlog says which setting its source has. What the book says is true with either setting, and this follows from it:
+
+    - A CREATE or RENAME that succeeded creates another table than one that is known to exist: the source tells such names apart.
+    - A name is missing if its table was removed, or if its own schema's tables are all known and it is none of them. A statement that
+      succeeded with such a name meant the only known table that differs in case, so the source takes such names for one ("folds").
+      Before such a statement nobody knows whether a missing name exists while another that differs in case is known, or doubtful.
+    - Whatever else happens to a name, or to a schema, makes those doubtful that differ in case alone.
+    - RENAME may mean a view. Where views are not learned, its name means no other table before the source is known to fold.
     """
 
     certain: ClassVar[bool] = True
     """Whether a foreign key that may have changed counts as unknown; else it counts as if it were still there."""
     notes_absent: ClassVar[bool] = True
+    """Whether removed tables are kept of schemas that are not complete; else the doubtful tables of these are."""
+    learns_views: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._newest_lineage = 0
@@ -46,12 +53,12 @@ class SourceTables:
         self._tables: dict[TableName, KnownTable] = {}
         self._alike: dict[TableName, dict[TableName, None]] = {}
         """The names of these by the name in lower case."""
-        self._absent: dict[TableName, bool] = {}
-        """Of schemas that are not complete."""
-        self._doubtful: dict[TableName, bool] = {}
-        """Of schemas that are complete."""
+        self._absent: NamesAlike = {}
+        """By the name in lower case; a table that becomes doubtful takes away all that differ in case."""
+        self._doubtful: NamesAlike = {}
+        """The same of schemas that are complete in some spelling, see `notes_absent`."""
         self._doubtful_words: dict[TableName, bool] = {}
-        """As `_doubtful`, in lower case: words of statements that nobody understands."""
+        """As `_doubtful`: words of statements that nobody understands, in lower case."""
         self._complete: dict[str, bool] = {}
         """Schemas that the archive's statements created, or dropped (False): all of their tables are known, or doubtful."""
         self._setting: dict[str, bool] = {}
@@ -59,7 +66,7 @@ class SourceTables:
         self._charsets: dict[str, CharsetDefault] = {}
         """Of new tables in a schema."""
         self._temporary: dict[tuple[int, str, str], KnownTable] = {}
-        """(connection, schema, table), the oldest first."""
+        """By connection, schema and table."""
         self._programs: dict[ProgramName, KnownProgram] = {}
         self._set_off: dict[TableName, list[KnownProgram]] | None = None
         """These by the name that sets them off, in lower case; None: to be worked out."""
@@ -98,26 +105,42 @@ class SourceTables:
         """Whether there is a table, a sequence or a view of that name; None: not known."""
         if name in self._tables or (VIEW, *name) in self._programs:
             return True
-        if self._setting and self._resolved(name) != name:
-            return True
-        if name in self._absent:
+        lower = in_lower_case(name)
+        if lower in self._alike or self._views_alike(name):
+            return True if self.folds else None
+        if self._is_absent(name):
             return False
-        if self._is_doubtful(name) or self._resolved(name) != name:
-            return None
-        return False if name[0] in self._complete else None
+        return False if name[0] in self._complete and not self._may_be_doubtful(lower) else None
 
-    def _is_doubtful(self, name: TableName) -> bool:
-        return name in self._doubtful or (name[0], name[1].lower()) in self._doubtful_words
+    @property
+    def folds(self) -> bool:
+        """Whether the source is known to take names that differ in case for one."""
+        return bool(self._setting)
+
+    def _is_absent(self, name: TableName) -> bool:
+        names = self._absent.get(in_lower_case(name), frozenset())
+        return name in names or (self.folds and bool(names))
+
+    def _may_be_doubtful(self, lower: TableName) -> bool:
+        """Whether the name is doubtful in some case."""
+        return lower in self._doubtful or lower in self._doubtful_words
+
+    def _is_missing(self, name: TableName) -> bool:
+        """Whether there is no table of that name in that case."""
+        lower = in_lower_case(name)
+        is_doubtful = name in self._doubtful.get(lower, ()) or lower in self._doubtful_words
+        return self._is_absent(name) or (name[0] in self._complete and not is_doubtful)
 
     def _resolved(self, name: TableName) -> TableName:
         """The table that a statement means by a name of a table that exists."""
         if name in self._tables or (VIEW, *name) in self._programs:
             return name
-        if not self._setting and (name in self._absent or self._is_doubtful(name)):
-            return name
         alike = self._alike.get(in_lower_case(name), ())
-        found = next(iter(alike), name)
-        return found if len(alike) == 1 and (self._setting or found[0] in self._complete) else name
+        return next(iter(alike)) if len(alike) == 1 and (self.folds or self._is_missing(name)) else name
+
+    def meant_by_rename(self, name: TableName) -> TableName:
+        """The table or view that a RENAME which succeeded means."""
+        return self._resolved(name) if self.learns_views or self.folds else name
 
     def note_meant(self, name: TableName, meant: TableName) -> None:
         """A statement that succeeded named an existing table by one name, and meant the other."""
@@ -169,14 +192,13 @@ class SourceTables:
         others = self._others(name) if name not in self._tables else []
         if is_new and others:
             self._set(self._setting, _FOLDS, None)
-        elif self._setting:
-            for other in others:
+        for other in () if is_new else others:
+            if self.folds:
                 self._remove(other)
-        else:
-            for other in others:
+            else:
                 self.doubt(other)
-        self._set(self._absent, name, None)
-        self._set(self._doubtful, name, None)
+        self._note(self._absent, name, holds=False)
+        self._note(self._doubtful, name, holds=False)
         self._set(self._tables, name, known)
         self._touched[name] = None
 
@@ -185,7 +207,7 @@ class SourceTables:
         meant = self._resolved(name)
         if meant not in self._tables:
             self._doubt_alike(meant)
-        elif meant != name and if_exists and not self._setting:
+        elif meant != name and if_exists and not self.folds:
             self.doubt(meant)
             return
         else:
@@ -193,13 +215,26 @@ class SourceTables:
         self._move_triggers(meant, None)
         self._remove(meant)
 
+    def note_missing(self, name: TableName) -> None:
+        """The source reported that it has no table of that name; this says nothing of what it takes names for."""
+        if name not in self._tables:
+            self._doubt_alike(name)
+        self._remove(name)
+
     def _remove(self, name: TableName) -> None:
         self._set(self._tables, name, None)
-        self._set(self._doubtful, name, None)
-        is_certain = name[0] in self._complete and not self._is_doubtful(name)
-        self._set(self._absent, name, True if self.notes_absent and not is_certain else None)
+        self._note(self._doubtful, name, holds=False)
+        is_certain = name[0] in self._complete and not self._may_be_doubtful(in_lower_case(name))
+        self._note(self._absent, name, holds=self.notes_absent and not is_certain)
         self._touched[name] = None
         self._bound_names()
+
+    def _note(self, which: NamesAlike, name: TableName, *, holds: bool) -> None:
+        """The name is one of these, or is none: then, where the source folds, none is that differs in case."""
+        lower = in_lower_case(name)
+        names = which.get(lower, frozenset())
+        kept = names | {name} if holds else frozenset() if self.folds else names - {name}
+        self._set(which, lower, kept or None)
 
     def forget(self, name: TableName) -> None:
         """The table is doubtful, and so are those whose names differ in case."""
@@ -208,10 +243,11 @@ class SourceTables:
         self.doubt(name)
 
     def doubt(self, name: TableName) -> None:
-        """As `forget`, and the others stay as they are known."""
+        """As `forget`, and the others that are known stay as they are."""
         self._set(self._tables, name, None)
-        self._set(self._absent, name, None)
-        self._set(self._doubtful, name, True if name[0] in self._complete else None)
+        self._set(self._absent, in_lower_case(name), None)
+        is_kept = not self.notes_absent or name[0] in self._complete or bool(self._schemas_alike(name[0]))
+        self._note(self._doubtful, name, holds=is_kept)
         self._touched[name] = None
         self._bound_names()
 
@@ -233,17 +269,19 @@ class SourceTables:
 
     def rename(self, old: TableName, new: TableName) -> None:
         """The table or view has another name; one that is not known stays so."""
-        named, old = old, self._resolved(old)
+        named, old = old, self.meant_by_rename(old)
         self.note_meant(named, old)
-        views = [one for one in self.programs_behind(old) if one.name[0] == VIEW]
-        if old not in self._tables and len(views) == 1:
+        views = self._views_alike(old) if old not in self._tables else []
+        if len(views) == 1 and (self.folds or views[0].name[1:] == old):
             self.put_program(views[0].name, None)
             self.put_program((VIEW, *new), views[0]._replace(name=(VIEW, *new)))
             return
+        self._doubt_views(views)
         known, lineage = self._tables.get(old), self.lineages.get(old)
         self._move_triggers(old, new)
         if known is None:
-            self.remove(old)
+            self._doubt_alike(old)
+            self._remove(old)
             self.forget(new)
             if self.certain:
                 self.doubt_references(old)
@@ -317,28 +355,56 @@ class SourceTables:
 
     # ---- schemas ----
 
-    def create_schema(self, schema: str) -> None:
-        """CREATE DATABASE that succeeded: it has no tables."""
+    def create_schema(self, schema: str, *, if_not_exists: bool = False) -> bool:
+        """CREATE DATABASE that succeeded: whether it is known to have created it, and with no tables."""
+        if if_not_exists and self.schema_exists(schema) is not False:
+            for other in self._schemas_alike(schema):
+                self._set(self._complete, other, self._complete.get(other) or None)
+            return False
         self.drop_schema(schema)
         self._set(self._complete, schema, True)
+        return True
 
     def drop_schema(self, schema: str) -> None:
         """DROP DATABASE: it has no tables any more."""
-        for name in [name for name in self._tables if name[0] == schema]:
-            self._set(self._tables, name, None)
-            self._touched[name] = None
-        for which in (self._absent, self._doubtful, self._doubtful_words):
-            for name in [name for name in which if name[0] == schema]:
-                self._set(which, name, None)
+        others = self._schemas_alike(schema)
+        dropped = {schema, *others} if self.folds else {schema}
+        for name in [name for name in self._tables if name[0].lower() == schema.lower()]:
+            if name[0] in dropped:
+                self._set(self._tables, name, None)
+                self._touched[name] = None
+            else:
+                self.doubt(name)
+        for which in (self._absent, self._doubtful):
+            for lower, names in [one for one in which.items() if one[0][0] == schema.lower()]:
+                self._set(which, lower, frozenset(name for name in names if name[0] not in dropped) or None)
+        for lower in [lower for lower in self._doubtful_words if lower[0] == schema.lower()]:
+            self._set(self._doubtful_words, lower, None)
         for key, program in list(self._programs.items()):
-            if schema in (key[1], program.set_off_with[0]):
+            if not dropped.isdisjoint((key[1], program.set_off_with[0])):
                 self.put_program(key, None)
-        self._set(self._charsets, schema, None)
+            elif key[0] == VIEW and key[1].lower() == schema.lower():
+                self._doubt_views([program])
+        for one in (schema, *others):
+            self._set(self._charsets, one, None)
+            self._set(self._complete, one, None)
         self._set(self._complete, schema, False)
+
+    def _schemas_alike(self, schema: str) -> list[str]:
+        """The schemas of which something is known, but for tables, and whose names differ in case alone."""
+        lower = schema.lower()
+        known = {**self._complete, **self._charsets}
+        return [other for other in known if other.lower() == lower and other != schema]
 
     def schema_exists(self, schema: str) -> bool | None:
         """Whether a statement of the archive created it, or dropped it (False); None: not known."""
         return self._complete.get(schema)
+
+    def alter_charset(self, schema: str, default: CharsetDefault) -> None:
+        """A statement that succeeded gave the schema this character set, see `note_charset`."""
+        for other in self._schemas_alike(schema):
+            self._set(self._charsets, other, None)
+        self.note_charset(schema, default)
 
     def note_charset(self, schema: str, default: CharsetDefault) -> None:
         """New tables of the schema have it from now on; ("", ""): that is not known."""
@@ -347,10 +413,11 @@ class SourceTables:
     # ---- temporary tables ----
 
     def put_temporary(self, thread_id: int, name: TableName, known: KnownTable) -> None:
-        """A session created it. If there are too many, the oldest is dropped from the book: what its name means is doubtful."""
+        """A session created it. If there are too many, one of the oldest session is dropped from the book: what its name means is
+        doubtful."""
         self.drop_temporary(thread_id, name)
         while len(self._temporary) >= _MOST_TEMPORARY:
-            thread, *oldest = next(iter(self._temporary))
+            thread, *oldest = min(self._temporary)
             self.drop_temporary(thread, (oldest[0], oldest[1]))
             self.forget((oldest[0], oldest[1]))
         self._set(self._temporary, (thread_id, *name), known._replace(temporary=True))
@@ -377,6 +444,22 @@ class SourceTables:
         """A view, a trigger or a routine is this one; None: it does not exist."""
         self._set(self._programs, name, program)
 
+    def drop_view(self, name: TableName) -> None:
+        """DROP VIEW: a view whose name differs in case is doubtful."""
+        self.put_program((VIEW, *name), None)
+        self._doubt_views(self._views_alike(name))
+        self._doubt_alike(name)
+        if name in self._tables:
+            self.doubt(name)
+
+    def _views_alike(self, name: TableName) -> list[KnownProgram]:
+        return [one for one in self.programs_behind(name) if one.name[0] == VIEW]
+
+    def _doubt_views(self, views: Iterable[KnownProgram]) -> None:
+        for view in views:
+            self.put_program(view.name, None)
+            self.doubt(view.name[1:])
+
     def _move_triggers(self, table: TableName, other: TableName | None) -> None:
         """The table has another name; None: it does not exist, nor do its triggers."""
         for program in [one for one in self.programs_behind(table) if one.table == table]:
@@ -396,10 +479,12 @@ class SourceTables:
             self.clear()
             return
         found = set(words)
-        for schema in self._complete:
+        for schema in {schema.lower() for schema in self._complete}:
             for word in found:
                 self._set(self._doubtful_words, (schema, word), True)
-        for name in [name for name in (*self._tables, *self._absent) if name[1].lower() in found]:
+        for lower in [lower for lower in self._absent if lower[1] in found]:
+            self._set(self._absent, lower, None)
+        for name in [name for name in self._tables if name[1].lower() in found]:
             self.forget(name)
         if self.certain:
             for parent in [parent for parent in self._referring if parent[1] in found]:
@@ -467,7 +552,7 @@ class SourceTables:
                 if name not in self._rows:
                     self._rows[name] = row_of(known)
             facts = BookFacts(
-                bool(self._setting),
+                self.folds,
                 self._charsets,
                 self._complete,
                 self._absent,

@@ -36,9 +36,10 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
             needs(definition, "ENGINE", "TYPE", "FOREIGN", "REFERENCES", "RENAME")
             _learn_table(engines, query, definition)
         elif verb == "CREATE" and words.word(1) in ("DATABASE", "SCHEMA"):
-            if words.word(2) != "IF" and not query.error:
-                words.at = 2
-                engines.create_schema(words.name())
+            words.at = 2
+            if_not_exists = words.accept("IF", "NOT", "EXISTS")
+            if not query.error:
+                engines.create_schema(words.name(), if_not_exists=if_not_exists)
         elif verb == "CREATE":
             _learn_body(engines, words)
         elif verb in ("DROP", "RENAME") and words.word(1) in _OF_TABLES:
@@ -69,7 +70,12 @@ def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinitio
         return
     elif made.like is not None:
         engines.create_like(
-            made.name, made.like, query.thread_id, temporary=made.temporary, checked=query.foreign_key_checks
+            made.name,
+            made.like,
+            query.thread_id,
+            temporary=made.temporary,
+            if_not_exists=made.if_not_exists,
+            checked=query.foreign_key_checks,
         )
     elif made.temporary:
         engines.create_temporary(query.thread_id, made.name, made.engine, query.server_version)
@@ -137,6 +143,7 @@ def _learn_view(engines: TableEngines, words: StatementWords) -> None:
         engines.put_program((VIEW, *name), KnownProgram((VIEW, *name), reads=read_tables(words.query)))
     except UnsupportedSyntax:
         engines.drop_program(VIEW, name)
+        engines.doubt(name)
 
 
 def _learn_routine(engines: TableEngines, words: StatementWords) -> None:

@@ -24,6 +24,7 @@ class TableEngines(SourceTables):
 
     certain = False
     notes_absent = False
+    learns_views = True
 
     def __init__(self, known: Mapping[str, str] | None = None, plain: Collection[str] = ()) -> None:
         self._known = dict(known or {})
@@ -70,9 +71,12 @@ class TableEngines(SourceTables):
         found = self.get(name)
         if found is not None and found.has_engine:
             return found
-        if found is None and in_lower_case(name) in self._alike:
-            return None
         engine = self._known.get(f"{name[0]}.{name[1]}", self._known.get(ANY_TABLE))
+        lower = in_lower_case(name)
+        if any(other != name for other in self._alike.get(lower, ())):
+            return None
+        if lower in self._doubtful:  # it may be from the archive: only an answer about this very table counts
+            engine = self._known.get(f"{name[0]}.{name[1]}")
         return None if engine is None else KnownTable(Table(*name, engine), since_create=True)
 
     @property
@@ -96,7 +100,7 @@ class TableEngines(SourceTables):
         seen: set[TableName] = set()
         while open_ends:
             name = open_ends.pop(0)
-            views = [one for one in self.programs_behind(name) if one.name[0] == VIEW]
+            views = self._views_alike(name)
             if not views:
                 found[name] = None
             elif in_lower_case(name) not in seen:
@@ -172,15 +176,10 @@ class TableEngines(SourceTables):
         checked: bool = True,
     ) -> None:
         """CREATE TABLE that succeeded. checked: under foreign_key_checks = 1, so that no table can refer to it yet."""
-        known = self._tables.get(name)
-        if if_not_exists and known is not None and known.has_engine:
+        if if_not_exists and self._may_have_existed(name, keys):
             return
         foreign = _named((), name[1], keys)
         is_complete = name[0] in self._complete
-        if if_not_exists and not is_complete:
-            # It may have existed before the archive, with another engine.
-            self.put(name, KnownTable(Table(*name, UNKNOWN_ENGINE, foreign_keys=foreign)), is_new=True)
-            return
         made = KnownTable(
             Table(*name, engine, foreign_keys=foreign),
             default_engine=default_engine(server_version),
@@ -189,13 +188,33 @@ class TableEngines(SourceTables):
         )
         self.put(name, made, is_new=True)
 
+    def _may_have_existed(self, name: TableName, keys: NamedKeys = ()) -> bool:
+        """Whether CREATE TABLE IF NOT EXISTS may have done nothing; then the table that exists keeps what is known of it."""
+        exists = self.exists(name)
+        if exists is None and in_lower_case(name) in self._alike:
+            self.doubt(name)
+            self.alter_foreign_keys(name, added=keys)
+        elif exists is None:
+            self._doubt_views(self._views_alike(name))
+            # It may have existed before the archive, with another engine.
+            foreign = _named((), name[1], keys)
+            self.put(name, KnownTable(Table(*name, UNKNOWN_ENGINE, foreign_keys=foreign)))
+        return exists is not False
+
     def create_temporary(self, thread_id: int, name: TableName, engine: str, server_version: str) -> None:
         """CREATE TEMPORARY TABLE."""
         default = default_engine(server_version)
         self.put_temporary(thread_id, name, KnownTable(Table(*name, engine), default_engine=default, since_create=True))
 
     def create_like(
-        self, name: TableName, like: TableName, thread_id: int, *, temporary: bool, checked: bool = True
+        self,
+        name: TableName,
+        like: TableName,
+        thread_id: int,
+        *,
+        temporary: bool,
+        if_not_exists: bool = False,
+        checked: bool = True,
     ) -> None:
         """CREATE TABLE … LIKE, which copies no foreign keys. checked: as of `create`."""
         source = self.facts(like, thread_id) or KnownTable(Table(*like, UNKNOWN_ENGINE))
@@ -203,7 +222,7 @@ class TableEngines(SourceTables):
         made = source._replace(table=table, since_create=True, is_recorded=False)
         if temporary:
             self.put_temporary(thread_id, name, made)
-        else:
+        elif not (if_not_exists and self._may_have_existed(name)):
             known = checked or name[0] in self._complete
             self.put(name, made._replace(temporary=False, references_known=known), is_new=True)
 
@@ -220,14 +239,20 @@ class TableEngines(SourceTables):
         self._put_table(known._replace(table=table, default_engine=""))
 
     def alter_foreign_keys(self, name: TableName, *, dropped: Collection[str] = (), added: NamedKeys = ()) -> None:
-        """ALTER TABLE; what is added without a name gets the table's and the next number."""
-        known = self.get(name) or KnownTable(Table(*name, foreign_keys=()))
-        had = known.table.foreign_keys or ()
-        removed = {one.lower() for one in dropped}
-        have = tuple((key, one) for key, one in had if key.lower() not in removed)
-        have += _named(had, known.table.name, added)
-        if have != had:
-            self._put_table(known._replace(table=replace(known.table, foreign_keys=have)))
+        """ALTER TABLE; what is added without a name gets the table's and the next number.
+
+        Of a table that is not known, those that differ in case alone get what is added: it may be one of them.
+        """
+        known = self.get(name)
+        meant = [self._tables[other] for other in self._others(name)] if known is None else [known]
+        removed = {one.lower() for one in dropped} if known is not None else set()
+        engine = UNKNOWN_ENGINE if in_lower_case(name) in self._doubtful and self.facts(name) is None else ""
+        for table in meant or [KnownTable(Table(*name, engine, foreign_keys=()))]:
+            had = table.table.foreign_keys or ()
+            have = tuple((key, one) for key, one in had if key.lower() not in removed)
+            have += _named(had, table.table.name, added)
+            if have != had:
+                self._put_table(table._replace(table=replace(table.table, foreign_keys=have)))
 
     def _put_table(self, known: KnownTable) -> None:
         self.put((known.table.schema, known.table.name), known)
@@ -240,7 +265,7 @@ class TableEngines(SourceTables):
             self.put_temporary(thread_id, new, temporary)
             return
         known, facts = self.get(old), self.facts(old)
-        if facts is not None and (known is None or not known.has_engine):
+        if facts is not None and not self._views_alike(old) and (known is None or not known.has_engine):
             foreign = known.table.foreign_keys if known is not None else ()
             self.put(old, facts._replace(table=replace(facts.table, foreign_keys=foreign)))
         self.rename(old, new)
@@ -249,6 +274,9 @@ class TableEngines(SourceTables):
         """DROP TRIGGER, DROP VIEW, DROP FUNCTION, DROP PROCEDURE."""
         if kind == TRIGGER:
             self.put_program((kind, *name), None)
+            return
+        if kind == VIEW:
+            self.drop_view(name)
             return
         for program in self.programs_behind(name):
             if program.name[0] == kind:

@@ -19,7 +19,7 @@ from protocol.sql.tables.source_table import CharsetDefault, Column, ForeignKey,
 from relay.schema_history.table_agreement import type_parts
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
 from relay.source_tables.known_table import VERSIONED, KnownTable, sequence
-from relay.source_tables.programs import KnownProgram, ProgramName
+from relay.source_tables.programs import VIEW, KnownProgram, ProgramName
 from relay.source_tables.table_book import SourceTables
 from relay.view.stops import definition_stops
 
@@ -48,8 +48,11 @@ def learn_definition(tables: SourceTables, told: ToldDefinition) -> None:
         tables.remove(name)
     for name in told.sequences_made:
         tables.put(name, sequence(name))
-    for dropped in told.programs_dropped:
-        tables.put_program(dropped, None)
+    for kind, *dropped in told.programs_dropped:
+        if kind == VIEW:
+            tables.drop_view((dropped[0], dropped[1]))
+        else:
+            tables.put_program((kind, dropped[0], dropped[1]), None)
     for program in told.programs:
         tables.put_program(program.name, program)
     made = told.source

@@ -14,6 +14,7 @@ class TablesAtSource(SourceTables):
     """
 
     certain = False
+    learns_views = True
 
     def __init__(self, told_kinds: Mapping[str, TableKind] | None = None, plain: Iterable[str] = ()) -> None:
         super().__init__()
