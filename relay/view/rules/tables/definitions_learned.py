@@ -1,4 +1,4 @@
-"""What a statement does to what is known of tables."""
+"""Statements change what is known of tables."""
 
 from typing import Final
 
@@ -97,7 +97,7 @@ def _foreign_keys(query: LoggedQuery, made: TableDefinition) -> list[tuple[str, 
 
 
 def _learn_body(engines: TableEngines, words: StatementWords) -> None:
-    """CREATE [DEFINER = …] TRIGGER name BEFORE INSERT ON table FOR EACH ROW …, a routine or a view; else it is no table."""
+    """Learn from CREATE [DEFINER = …] TRIGGER name BEFORE INSERT ON table FOR EACH ROW …, a routine or a view; skip others."""
     words.expect("CREATE")
     words.accept("OR", "REPLACE")
     if words.accept("ALGORITHM", "="):
@@ -131,7 +131,7 @@ def _learn_body(engines: TableEngines, words: StatementWords) -> None:
 
 
 def _learn_view(engines: TableEngines, words: StatementWords) -> None:
-    """From its name on."""
+    """Learn a view from its name on."""
     name = words.table_name()
     try:
         engines.put_program((VIEW, *name), KnownProgram((VIEW, *name), reads=read_tables(words.query)))
@@ -150,7 +150,7 @@ def _learn_routine(engines: TableEngines, words: StatementWords) -> None:
 
 
 def _routine_name(words: StatementWords) -> TableName | None:
-    """None: it is in no schema, as functions of shared libraries are."""
+    """Return the routine's name; None: it is in no schema, as functions of shared libraries are."""
     try:
         return words.table_name()
     except UnsupportedSyntax:
@@ -158,7 +158,7 @@ def _routine_name(words: StatementWords) -> TableName | None:
 
 
 def _body_of(words: StatementWords, schema: str) -> RoutineBody:
-    """What stands behind the cursor; nothing where that cannot be read."""
+    """Return the body after the cursor; an empty one where it cannot be read."""
     try:
         return read_routine_body(words.query, words.tokens[words.at :], schema)
     except UnsupportedSyntax:

@@ -190,7 +190,7 @@ class ColumnRewriting:
             words.after(stop - 1, ")")
 
     def _converted_default(self, start: int, stop: int) -> None:
-        """A value of a type that becomes bytes."""
+        """Rewrite a value of a type that becomes bytes."""
         words, kind = self._words, self.column.type
         text = words.tokens[start]
         if kind == "UUID" and text.upper == "UUID":
