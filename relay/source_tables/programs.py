@@ -58,9 +58,9 @@ class NamedWords(NamedTuple):
 
 
 class KnownProgram(NamedTuple):
-    """A program. `table` and `event` belong to a trigger; `event` is INSERT, UPDATE, DELETE, "": not known. `words` are its body's, for
-    a view of a MariaDB. `text` is a trigger's from its body on, as logged. `body` is a trigger's or a routine's. A view selects from
-    `reads`.
+    """A program. `table` and `event` belong to a trigger; `event` is INSERT, UPDATE, DELETE, "": unknown. `words` are its body's, for a
+    view of a MariaDB. `text` is a trigger's from its body on, as logged. `body` is a trigger's or a routine's. `reads` are a view's
+    tables.
     """
 
     name: ProgramName

@@ -480,7 +480,7 @@ class SourceTables:
         return self._state
 
     def restore(self, state: bytes) -> None:
-        """Knows what `state` says and nothing else; b"": nothing. Raises: KeptTablesUnreadable, and nothing is known."""
+        """Set the knowledge to `state` and nothing else; b"": nothing. Raises: KeptTablesUnreadable, and nothing is known."""
         if self._state == state:
             return
         self._begin_anew()

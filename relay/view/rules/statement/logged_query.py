@@ -18,7 +18,7 @@ _TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
 
 @dataclass  # not frozen: there is one for each statement, and that costs time
 class LoggedQuery(SqlStatement):
-    """`head`: the body up to the text."""
+    """The statement of an event; `head` is the body up to the text."""
 
     head: bytes
     raw: bytes
@@ -55,7 +55,7 @@ class LoggedQuery(SqlStatement):
 
     @property
     def charset(self) -> str | None:
-        """Of the client that wrote it."""
+        """The character set of the client that wrote it."""
         return charset_of_column(int.from_bytes(self._values.get(CHARSETS, b"")[:2], "little"))
 
     @cached_property

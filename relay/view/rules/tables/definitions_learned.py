@@ -19,13 +19,13 @@ from relay.view.rules.statement.routine_body import read_routine_body
 from relay.view.rules.tables.table_engines import TableEngines
 
 _INLINE_KEYS_SINCE: Final = (9, 0, 0)
-"""REFERENCES after a column makes a foreign key; before, servers read it and forget it."""
+"""The version from which REFERENCES after a column creates a foreign key; before, servers read and ignore it."""
 _OF_TABLES: Final = frozenset(("TABLE", "TABLES", "TEMPORARY", "DATABASE", "SCHEMA"))
 
 
 def learn(engines: TableEngines, query: LoggedQuery) -> None:
-    """The book goes on to the place after a statement; one that defines nothing changes nothing, and one that nobody understands
-    makes the tables doubtful that it may name."""
+    """Move the book after a statement; one that defines nothing changes nothing, and one that cannot be read makes the tables that it
+    may name doubtful."""
     if not query.kind.may_define:
         return
     try:
@@ -175,7 +175,7 @@ def _learn_removal(engines: TableEngines, query: LoggedQuery) -> None:
 
 
 def _learn_drop(engines: TableEngines, words: StatementWords) -> None:
-    """DROP of a trigger, a view or a routine; else it is no program."""
+    """Learn from DROP of a trigger, a view or a routine; skip others."""
     words.expect("DROP")
     if words.accept("TRIGGER"):
         words.accept("IF", "EXISTS")

@@ -105,7 +105,7 @@ def _targets(words: EditableStatement, first: int, stop: int) -> set[int]:
 
 
 def _tables(words: EditableStatement, first: int, stop: int, schema: str, common: set[str]) -> Iterable[TableName]:
-    """Names that are where a table is, but for those of WITH."""
+    """Yield the names at places of tables, except for those of WITH."""
     for _, place in table_places(words.tokens, first, stop):
         name = _qualified(words, place, schema)
         if name[1].lower() not in common and name[0].lower() not in _BUILT_IN:

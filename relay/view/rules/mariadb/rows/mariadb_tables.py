@@ -56,7 +56,7 @@ class _ToldMap(NamedTuple):
 
 
 class MariadbTables(TablesAtSource):
-    """collation_of: the target's number for a collation of the source."""
+    """The book with conversions. `collation_of` returns the target's number for a collation of the source."""
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ class CharsetClauses:
         return True
 
     def add(self, option: TableOption | Attribute) -> None:
-        """A clause that is read."""
+        """Add a clause that was read."""
         at = self._words.index_at(option.value)
         if option.name == "COLLATE":
             self._collates.append(at)
@@ -75,7 +75,7 @@ class CharsetClauses:
             self.charset, self._set_at = plain_charset(self._words.text_of(self._words.tokens[at])), at
 
     def mean(self, charset: str, at: int) -> None:
-        """The word there means a character set, as ASCII and NATIONAL do."""
+        """Note that the word there means a character set, as ASCII and NATIONAL do."""
         self.charset, self._set_at = charset, at
 
     def take_binary(self) -> None:

@@ -24,15 +24,15 @@ class Part(Protocol):
 
     @property
     def start(self) -> int:
-        """Where it begins."""
+        """The offset of its beginning."""
 
     @property
     def stop(self) -> int:
-        """Where it ends."""
+        """The offset of its end."""
 
 
 class EditableStatement(StatementWords, DdlReader, TokenEdits):
-    """A cursor that collects edits. A name that it takes and that MySQL has reserved is quoted. Places are indexes of tokens.
+    """A cursor that collects edits. It quotes each name that it takes and that MySQL has reserved. Places are indexes of tokens.
 
     It reads definitions of tables by their one grammar, whose parts have their places in the text.
     """
@@ -72,11 +72,11 @@ class EditableStatement(StatementWords, DdlReader, TokenEdits):
         return self.query.raw[self.tokens[first].start : self.tokens[stop - 1].stop]
 
     def index_at(self, place: int) -> int:
-        """The token that begins at a place of the text, or the first one after it."""
+        """Return the token that begins at a place of the text, or the first one after it."""
         return bisect_left(self.tokens, place, key=attrgetter("start"))
 
     def expect_known(self) -> None:
-        """Raises UnsupportedSyntax where a part of the definition could not be read."""
+        """Check that all parts of the definition could be read. Raises: UnsupportedSyntax."""
         for one in self.written.unknown:
             if not one.is_read:
                 raise UnsupportedSyntax(one.why)

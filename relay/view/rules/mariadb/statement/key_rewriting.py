@@ -75,13 +75,13 @@ def accept_if(words: EditableStatement, *no: str) -> tuple[int, int] | None:
 
 
 def check_parts(words: EditableStatement, parts: tuple[KeyPart, ...]) -> None:
-    """Raises UnsupportedSyntax for an expression, which no MariaDB has in keys."""
+    """Check that there is no expression, which no MariaDB has in keys. Raises: UnsupportedSyntax."""
     if not all(part.name for part in parts):
         raise UnsupportedSyntax("an expression in a key")
 
 
 def rewrite_key_options(words: EditableStatement, first: int) -> None:
-    """Those that are read, from number `first` on. Raises: Untranslatable."""
+    """Rewrite the options that are read, from number `first` on. Raises: Untranslatable."""
     for one in words.written.attributes[first:]:
         if one.name == "WITHOUT OVERLAPS":
             raise definition_stops.clause_unknown(words.context.target_title, words.query, one.name)

@@ -28,9 +28,9 @@ _STOPPING: Final = {"SYSTEM_TIME": "PARTITION BY SYSTEM_TIME", "DEFAULT": "a DEF
 
 @dataclass
 class TableOptions:
-    """What a statement says of its table. engine: in upper case, "" for nothing. last: the place of the last word of the options.
+    """A statement's options of its table. `engine` is in upper case, "": none is named. `last` is the place of their last word.
 
-    versioned: WITH SYSTEM VERSIONING. sequence: it is one. of_aria: options that InnoDB does not take as Aria does.
+    `versioned`: WITH SYSTEM VERSIONING. `sequence`: it is one. `of_aria` are options that InnoDB does not take as Aria does.
     """
 
     charset: str = ""
@@ -64,7 +64,7 @@ class OptionRewriting:
         return True
 
     def partitions(self, *, before_query: bool) -> None:
-        """PARTITION BY and what follows; with `before_query` up to a query."""
+        """Read PARTITION BY and what follows; with `before_query` up to a query."""
         words, start, first = self._words, self._words.at, len(self._words.written.options)
         self.options.partitioned = True
         partitions(words, before_query=before_query)

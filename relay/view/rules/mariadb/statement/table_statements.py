@@ -64,7 +64,7 @@ class TableElements:
         return self.read_column(words.name())
 
     def read_column(self, name: str) -> DefinedColumn:
-        """A column after its name."""
+        """Read a column after its name."""
         rewriting = ColumnRewriting(self.words, name)
         column = rewriting.read()
         self._rewritings.append(rewriting)
