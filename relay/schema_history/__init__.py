@@ -1,1 +1,1 @@
-"""The source's tables as they were from one position to the next, as a file beside the archive keeps them."""
+"""The source's tables at each position, as a file beside the archive stores them."""

@@ -1,8 +1,8 @@
-"""Tables that were there before the archive, as far as all that a statement over them sets off is known: their columns and keys, that
-they have no triggers, and which tables refer to them.
+"""Tables from before the archive, as far as all effects of a statement on them are known: their columns and keys, the absence of
+triggers, and the tables that refer to them.
 
-The source says at one place which tables have triggers, and which refer to which (a line `triggers`). That is true of another place if
-nothing stands between the two that may have changed it. What may have is not looked at closely: nothing is known then.
+The source reports at one place which tables have triggers, and which refer to which (a line `triggers`). That is true of another place
+if no statement between the two may have changed it. Such statements are not examined closely: after one, nothing is known.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ from relay.source_tables.names import in_lower_case
 
 @dataclass(frozen=True, slots=True)
 class TriggersTold:
-    """At this place the account was shown all tables, and these had triggers."""
+    """A report: at this place the account was shown all tables, and these had triggers."""
 
     place: Place
     tables: frozenset[TableName]
@@ -41,7 +41,7 @@ class TriggersTold:
 
 @dataclass(slots=True)
 class _Watched:
-    """A stretch of the binlogs, [first, last], in which every statement was noted that defines tables or triggers."""
+    """A stretch of the binlogs, [first, last], in which every statement that defines tables or triggers was noted."""
 
     first: Place
     last: Place
@@ -51,8 +51,8 @@ class _Watched:
 
 
 class CertainTables:
-    """By the lines of what was recorded, in their order. scanned: statements behind the last of them that define tables, up to its end;
-    triggers: where statements about triggers are in it.
+    """Tables by the recorded `lines`, in their order. `scanned` contains the later statements that define tables, up to its end,
+    `triggers` the places of statements about triggers in it.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class CertainTables:
             watched.told.append(TriggersTold(one.place, tables))
 
     def around(self, name: TableName, place: Place) -> list[Table] | None:
-        """The table for a statement at this place, and those that refer to it, to these, and so on; None: not all of it is known, or
-        one of them has triggers."""
+        """Return the table for a statement at this place, and those that refer to it, to these, and so on; None: not all of it is
+        known, or one of them has triggers."""
         for watched in self._watched:
             if watched.first <= place <= watched.last:
                 for told in _nearest(watched.told, place):
@@ -122,7 +122,7 @@ class CertainTables:
 
 
 def _nearest(told: Sequence[TriggersTold], place: Place) -> Iterator[TriggersTold]:
-    """The last that is not behind the place, and the first that is."""
+    """Yield the last report that is not after the place, and the first that is."""
     yield from [one for one in told if one.place <= place][-1:]
     yield from [one for one in told if one.place > place][:1]
 
@@ -135,8 +135,8 @@ def _definition(one: Line) -> LoggedDefinition:
 
 
 def _keeps_references(definitions: Sequence[LoggedDefinition], *, is_told_first: bool) -> bool:
-    """Whether tables that none of these names refer to the same tables at both ends. is_told_first: it is known before them, and else
-    behind them: then a table that was made between is none of those before."""
+    """Return whether tables that none of these name refer to the same tables at both ends. `is_told_first`: the references are known
+    before them, else after them: then a table that was created between is none of those before."""
     made: set[TableName] = set()
     for one in definitions:
         try:

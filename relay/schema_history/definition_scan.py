@@ -1,4 +1,4 @@
-"""Looks through archived binlogs for statements that define tables: what a relay that did not run to its end had not noted."""
+"""Searches archived binlogs for statements that define tables, where a relay that was interrupted did not note them."""
 
 import re
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ _LONGEST_EVENT: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class DefinitionEvent:
-    """A Query event that may define tables. `raw`: the event; None where it is too long to be looked at.
+    """A Query event that may define tables. `raw` is the event; None: it is too long to be read.
 
-    `alters_nothing`: of MariaDB's ALTER TABLE in two phases, one that has only begun; None: nobody can tell.
+    `alters_nothing`: it is a MariaDB's ALTER TABLE in two phases that has only begun; None: unknown.
     """
 
     offset: int
@@ -49,8 +49,8 @@ def events_in_run(
     before: bytes = b"",
     most: int | None = None,
 ) -> list[DefinitionEvent]:
-    """What the kernel's last feed found, whose run is data[start:stop] and begins at `base` in its file. `before`: the last
-    bytes of the run before, see `last_bytes`. `most`: events that are looked at behind those that the kernel lists; None: all.
+    """Return the definitions in the kernel's last feed, whose run is data[start:stop] and begins at `base` in its file. `before`
+    contains the `last_bytes` of the run before. `most` limits the events read after those that the kernel lists; None: no limit.
     """
     lengths = ingest.post_lengths()
     post_length, checksum = lengths[2], ingest.checksum > 0
@@ -82,7 +82,7 @@ def _further(
     checksum: bool,
     most: int | None,
 ) -> list[int]:
-    """The definitions in data[at:stop] behind the one at `at`, which stands at `offset` in its file: more than the kernel lists."""
+    """Return the offsets of definitions in data[at:stop] after that at `at`, whose offset is `offset`: the kernel lists no more."""
     found = []
     position = at
     passed = 0
@@ -97,14 +97,14 @@ def _further(
 
 
 def last_bytes(data: bytearray | memoryview, start: int, stop: int, before: bytes) -> bytes:
-    """The last bytes of data[start:stop], and of what was before it: a Gtid event finds room in them."""
+    """Return the last bytes of data[start:stop], with those before it: they have room for a Gtid event."""
     return (before + bytes(data[max(start, stop - _GTID_BYTES) : stop]))[-_GTID_BYTES:]
 
 
 def scan_definitions(path: Path, start: int, stop: int) -> Iterator[DefinitionEvent]:
-    """The definitions in [start, stop) of a binlog; an event begins at `start`. Blocking.
+    """Yield the definitions in [start, stop) of a binlog; an event begins at `start`. Blocking.
 
-    Raises: OSError; ValueError where the file cannot be walked up to `stop`.
+    Raises: OSError; ValueError where the file cannot be read up to `stop`.
     """
     with StoredFile.open(layer_of(path.parent), path) as file:
         reader = EventReader(file)
@@ -120,7 +120,7 @@ def scan_definitions(path: Path, start: int, stop: int) -> Iterator[DefinitionEv
 
 
 def is_about_triggers(event: DefinitionEvent) -> bool:
-    """Whether an event may make, change or drop a trigger; a word too many, and not one too few."""
+    """Return whether an event may create, change or drop a trigger: in doubt True."""
     if event.raw is None:
         return True
     try:
@@ -131,7 +131,7 @@ def is_about_triggers(event: DefinitionEvent) -> bool:
 
 
 def logged_event(event: DefinitionEvent, version: str) -> LoggedDefinition | None:
-    """What an event defines; None: nothing that has columns. `version`: the server's that logged it."""
+    """Return the definition in an event; None: it defines nothing with columns. `version` is that of the server that logged it."""
     if event.raw is None:
         return LoggedDefinition(None)
     if event.alters_nothing:

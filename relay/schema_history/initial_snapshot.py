@@ -1,4 +1,4 @@
-"""The tables from before an archive that a view asks for, out of what the relay recorded beside the archive's binlogs."""
+"""The tables from before an archive that a view asks for, from the relay's records beside the archive's binlogs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,24 +20,24 @@ from relay.schema_history.schema_file import recorded_lines
 from relay.schema_history.schema_record import Line
 
 _MOST_SCANNED_BYTES: Final = 1 << 30
-"""So much of a binlog is looked through behind what is recorded."""
+"""The most bytes of a binlog that are searched after the end of the records."""
 
 
 class InitialSnapshot:
-    """Of the generation of an archive in `directory`. `may_ask`: whether it is read, which blocks; else nothing is known. Not
+    """The snapshot of an archive's generation in `directory`. `may_ask`: it is read, which blocks; else nothing is known. Not
     thread-safe."""
 
     def __init__(self, directory: Path) -> None:
         self.may_ask = True
         self._directory = directory
         self._read = (0, 0)
-        """Size and time of what was read."""
+        """The size and time of the file that was read."""
         self._lines: Sequence[Line] = ()
         self._known: CertainTables | None = None
         self._known_to: Place = (-1, 0)
 
     def around(self, name: TableName, file: str, offset: int) -> list[Table] | None:
-        """The table as it is for a statement at this place, and all that refer to it; None: that is not known for certain. Blocking.
+        """Return the table as it is for a statement at this place, and all that refer to it; None: it is not certain. Blocking.
 
         Raises: OSError.
         """
@@ -61,7 +61,7 @@ class InitialSnapshot:
             self._lines, self._known, self._read = recorded_lines(self._directory), None, now
 
     def _up_to(self, file: str, place: Place) -> tuple[CertainTables, Place]:
-        """What is known up to a place, as far as the binlog can be looked through behind what is recorded."""
+        """Return what is known up to a place, as far as the binlog can be searched after the end of the records."""
         end = max(one.place for one in self._lines)
         if end >= place or end[0] != place[0] or place[1] - end[1] > _MOST_SCANNED_BYTES:
             return CertainTables(self._lines), end

@@ -1,4 +1,4 @@
-"""A statement that defines something, as the binlog has it: enough to say what it does to a schema whose state before is known."""
+"""A statement that defines something, as logged: with the facts needed to apply it to a schema whose state before is known."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from protocol.sql.kind import StatementKind, kind_of
 from protocol.sql.statements.statement_names import defined_names
 
 if TYPE_CHECKING:
-    # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
+    # A running relay notes statements and rarely parses them: it does not import the parser.
     from protocol.sql.tables.ddl_statement import Statement
     from protocol.sql.tables.server_dialect import DefaultCollations
     from relay.source_tables.table_book import SourceTables
@@ -29,16 +29,16 @@ _CONNECTION: Final = re.compile(
 )
 _RENAMES: Final = re.compile(r"\b(?:RENAME|CHANGE)\b", re.IGNORECASE)
 _HAS_COLUMNS: Final = frozenset(("TABLE", "INDEX", "DATABASE", "SEQUENCE"))
-"""What a definition without columns is not about."""
+"""The things that a definition without columns is not about."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedDefinition:
-    """`names`: every word that may name a table it is about, in lower case; None: any table. `text` None: it cannot be had.
+    """`names` are all words that may name a table it is about, in lower case; None: any table. `text` None: it is not available.
 
-    `server_charset`, `server_collation`: of new databases, empty where it is not told. `version`: the server's that logged
-    it. `collations`: of character sets that have others than those of old servers. `explicit_timestamps`: the server's
-    explicit_defaults_for_timestamp; None: its event does not tell.
+    `server_charset` and `server_collation` are for new databases, empty if unknown. `version` is that of the server that logged it.
+    `collations` belong to character sets that have others than those of old servers. `explicit_timestamps` is the server's
+    explicit_defaults_for_timestamp; None: its event does not contain it.
     """
 
     names: frozenset[str] | None
@@ -55,7 +55,7 @@ class LoggedDefinition:
 
     @property
     def facts(self) -> dict[str, Any] | None:
-        """What a line of the schema file keeps of it beside the names; None: no more than these."""
+        """The facts in a line of the schema file besides the names; None: there are no others."""
         if self.text is None or self.names is None:
             return None
         facts: dict[str, Any] = {"text": self.text, "schema": self.schema, "thread": self.thread_id}
@@ -75,11 +75,11 @@ class LoggedDefinition:
 
     @property
     def may_rename(self) -> bool:
-        """Whether tables or columns, which foreign keys may name, may be called otherwise by it."""
+        """True if it may rename tables or columns, which foreign keys may name."""
         return self.text is None or _RENAMES.search(self.text) is not None
 
     def parsed(self) -> "Statement":
-        """What it says. Raises: UnsupportedSyntax."""
+        """Return the parsed statement. Raises: UnsupportedSyntax."""
         from protocol.sql.lexer import UnsupportedSyntax
         from protocol.sql.tables.ddl_parser import parse_ddl
 
@@ -88,7 +88,7 @@ class LoggedDefinition:
         return parse_ddl(self.text, self.schema, self.sql_mode, self.version, self.collations, self.explicit_timestamps)
 
     def apply_to(self, tables: "SourceTables") -> None:
-        """Takes the book to the place after the statement; tables of which it is not certain what they are become doubtful."""
+        """Move the book to the place after the statement; tables whose state becomes uncertain are doubtful."""
         from protocol.sql.lexer import UnsupportedSyntax
         from relay.source_tables.applied_definition import (
             DefiningSession,
@@ -103,7 +103,7 @@ class LoggedDefinition:
             tables.forget_words(self.names)
             return
         if self.error:
-            # it did a part of what it says
+            # it was executed in part
             forget_tables(tables, statement)
             if not is_about_tables(statement):
                 tables.forget_words(self.names)
@@ -116,13 +116,12 @@ class LoggedDefinition:
 
 
 def _may_change(kind: StatementKind) -> bool:
-    """Return whether it may change a temporary table. A statement that makes or drops one
-    says so, or is of a table that then is missing."""
+    """Return whether it may change a temporary table. One that creates or drops one says so, or its table is missing then."""
     return kind.verb in ("ALTER", "") or kind.thing == "INDEX"
 
 
 def logged_definition(event: bytes, post_length: int, checksum: bool, version: str) -> LoggedDefinition | None:
-    """What a Query event defines; None: nothing that has columns. `event`, `post_length`, `checksum`: see definition_statement."""
+    """Return the definition in a Query event; None: it defines nothing with columns. For the arguments see definition_statement."""
     try:
         found = definition_statement(event, post_length, checksum)
     except ProtocolError:
@@ -136,10 +135,10 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
     text = decode_text(found[1], client)
     is_unclear = int.from_bytes(event[FLAGS], "little") & OF_ONE_CONNECTION and _may_change(kind_of(found[1], version))
     if "\ufffd" in text or is_unclear:
-        # Whether there is such a temporary table is not always known: the statement may be about that, or not.
+        # It is not always known if such a temporary table exists: the statement may be about that, or not.
         return LoggedDefinition(defined_names(found[1], setting.sql_mode))
     if _REMOTE.search(text) is not None:
-        text = _CONNECTION.sub(r"\1''", text)  # what is kept of it holds no secrets
+        text = _CONNECTION.sub(r"\1''", text)  # the stored text contains no secrets
     made = LoggedDefinition(
         defined_names(text.encode(), setting.sql_mode),
         text,
@@ -159,14 +158,14 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
 
 
 def default_collations(told: Mapping[int, int]) -> "DefaultCollations":
-    """By names what an event tells by numbers: of a character set's compiled collation, the one that it has."""
+    """Return by names what an event contains by numbers: for a character set's compiled collation, the one that it has."""
     return tuple(
         (charset, collation_of_number(number)) for of, number in told.items() if (charset := charset_of_column(of))
     )
 
 
 def _has_no_table(made: LoggedDefinition) -> bool:
-    """Whether it is for certain about something that has no columns."""
+    """Return whether it is certainly about something without columns."""
     if made.text is None or kind_of(made.text.encode(), made.version).thing in _HAS_COLUMNS:
         return False
     from protocol.sql.lexer import UnsupportedSyntax
@@ -179,7 +178,7 @@ def _has_no_table(made: LoggedDefinition) -> bool:
 
 
 def definition_of(facts: dict[str, Any]) -> LoggedDefinition:
-    """What a line of the schema file says: see `facts`. Raises: KeyError, TypeError, ValueError for what is no such line."""
+    """Return the definition in a line's `facts`. Raises: KeyError, TypeError, ValueError if it is no such line."""
     names = facts.get("names")
     sql = facts.get("sql")
     known = frozenset(map(str, names)) if names is not None else None

@@ -1,4 +1,4 @@
-"""What is known of a source's schema, by place: the statements in stretches of its binlogs, and its own answers."""
+"""The known facts of a source's schema, by place: the statements in stretches of its binlogs, and its own answers."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from protocol.sql.tables.source_table import Table, TableName
 from relay.schema_history.logged_definition import LoggedDefinition
 
 Place = tuple[int, int]
-"""(number of the file, offset in it): the order of positions in one archive. (N, 0) is where file N begins."""
+"""(number of the file, offset in it): the order of positions in one archive. (N, 0) is the beginning of file N."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class DefinedSpan:
 
 @dataclass(frozen=True, slots=True)
 class AskedTable:
-    """What the source said at a place: the table, or that there was none."""
+    """The source's answer at a place: the table, or that there was none."""
 
     place: Place
     key: TableName
@@ -29,7 +29,7 @@ class AskedTable:
 
 @dataclass(frozen=True, slots=True)
 class AskedCharset:
-    """What the source said at a place of a schema's character set and collation for new tables; '' of the latter: not known."""
+    """The source's answer at a place about a schema's character set and collation for new tables; '' of the latter: not known."""
 
     place: Place
     schema: str

@@ -1,7 +1,7 @@
-"""`source-schema.jsonl` of one archive directory, as its writer keeps it. What the lines mean: relay/schema_history/schema_record.py.
+"""`source-schema.jsonl` of one archive directory, and its writer. relay/schema_history/schema_record.py explains the lines.
 
-Lines are appended and synced; a torn last one is taken back at the next open. At an open, and when binlogs were purged, the
-file is written anew without what belongs to binlogs that are gone, and put in place as a whole.
+Lines are appended and synced; a torn last one is removed at the next open. At an open, and when binlogs were purged, the file is
+rewritten without the lines of purged binlogs, and replaced as a whole.
 """
 
 import json
@@ -34,12 +34,12 @@ class SchemaFile:
         self.path = directory / SCHEMA_NAME
         self._size = 0
         self.covered: tuple[str, int] | None = None
-        """The position up to which statements that define tables were noted; None: nowhere."""
+        """The position up to which statements that define tables were noted; None: none were."""
 
     def open(self, oldest: str | None, end: tuple[str, int] | None) -> RecordedSchema:
-        """Reads it, and makes it anew without what is before the archive's `oldest` binlog, and behind its end.
+        """Read the file, and rewrite it without the lines before the archive's `oldest` binlog, and after its end.
 
-        Lines behind the end are of transactions that a crash took back; the source sends them again.
+        Lines after the end belong to transactions that a crash removed; the source sends them again.
         """
         lines = list(parse_lines(self._read()))
         place = (binlog_number(end[0]), end[1]) if end is not None else None
@@ -47,11 +47,11 @@ class SchemaFile:
         return self._rewrite(kept_from(lines, oldest))
 
     def purge(self, oldest: str) -> None:
-        """Leaves out what belongs to binlogs before `oldest`."""
+        """Remove the lines of binlogs before `oldest`."""
         self._rewrite(kept_from(list(parse_lines(self._read())), oldest))
 
     def append(self, lines: Sequence[str]) -> None:
-        """Adds lines, durably. After an error none of them is there for readers of the next open."""
+        """Append lines, durably. After an error none of them exists for readers of the next open."""
         data = "".join(lines).encode()
         if not data:
             return
@@ -61,7 +61,7 @@ class SchemaFile:
         fd = self._layer.open_alone(self.path)
         try:
             if self._layer.size(fd) != self._size:
-                self._layer.truncate(fd, self._size)  # what is left of a write that failed
+                self._layer.truncate(fd, self._size)  # the rest of a failed write
             write_all(self._layer, fd, [data], self._size, len(data))
             self._layer.sync_data(fd)
         finally:
@@ -91,7 +91,7 @@ class SchemaFile:
 
 
 def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
-    """The lines that say the same of everything from the beginning of the binlog `oldest` on."""
+    """Return lines that say the same of everything from the beginning of the binlog `oldest` on."""
     if oldest is None:
         return []
     begin: Place = (binlog_number(oldest), FIRST_EVENT)
@@ -101,7 +101,7 @@ def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
         return []
     if later[0] == 0:
         return lines
-    # A span that was being watched at the beginning goes on; tables that were known in it are known from there.
+    # A span that covers the beginning continues; tables that were known in it are known from there.
     before, rest = lines[: later[0]], [one for one in lines[later[0] :] if one.place >= begin]
     if rest[0].kind == "watched":
         return rest
@@ -118,7 +118,7 @@ def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
 
 
 def _without_old_covers(lines: list[Line]) -> list[Line]:
-    """Of the marks up to where it was noted only the last of each span tells something."""
+    """Keep only the last mark of each span among those that say up to where it was noted."""
     kept: list[Line] = []
     for one in lines:
         if one.kind == "covered" and kept and kept[-1].kind == "covered":
@@ -132,9 +132,9 @@ def _ends_a_span(lines: list[Line], number: int) -> bool:
 
 
 def read_schema(directory: Path, named: tuple[str, str] = ("", "")) -> RecordedSchema:
-    """What is recorded in an archive's directory; nothing where nothing is. Raises: OSError.
+    """Return what is recorded in an archive's directory; without a file it is empty. Raises: OSError.
 
-    named: a schema and a table, in lower case, empty for any: of others what is left out takes no time.
+    `named` is a schema and a table, in lower case, empty for any: lines of others are skipped, which saves time.
     """
     path = directory / SCHEMA_NAME
     data = read_file(path) if os.path.exists(path) else b""
@@ -149,7 +149,7 @@ def read_schema(directory: Path, named: tuple[str, str] = ("", "")) -> RecordedS
 
 
 def recorded_lines(directory: Path) -> list[Line]:
-    """All lines of what is recorded in an archive's directory. Blocking. Raises: OSError."""
+    """Return all lines that are recorded in an archive's directory. Blocking. Raises: OSError."""
     path = directory / SCHEMA_NAME
     try:
         return list(parse_lines(read_file(path)))
@@ -158,7 +158,7 @@ def recorded_lines(directory: Path) -> list[Line]:
 
 
 def _may_be_of(raw: bytes, wanted: Sequence[bytes]) -> bool:
-    """Whether a line may be of the table that is wanted, or of no table."""
+    """Return whether a line may be about the wanted table, or about no table."""
     if not raw.startswith((b'{"kind": "table"', b'{"kind": "dropped"')):
         return True
     line_in_lower_case = raw.lower()

@@ -1,4 +1,4 @@
-"""The tables at every place of binlogs, worked out from the statements in them, between what the source was asked."""
+"""The tables at every place of binlogs, derived from the statements in them, between the source's answers."""
 
 import bisect
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from relay.source_tables.table_book import SourceTables
 
 @dataclass(slots=True)
 class _Versions:
-    """Of one table, in their order: from where, what (None: not known), of which lineage."""
+    """The versions of one table, in order: the place from which each is valid, the table (None: not known), and its lineage."""
 
     places: list[Place] = field(default_factory=list)
     tables: list[Table | None] = field(default_factory=list)
@@ -21,9 +21,8 @@ class _Versions:
 
 
 class SchemaHistory:
-    """Replays the statements in `spans`. What is asked is true where it was asked, and shows which of what was worked out
-    is not: that is not known then. Between two spans with others between them nothing is known, and behind the last
-    only with `open_end`.
+    """Replays the statements in `spans`. Answers are true at their place, and show which derived tables are wrong: these are then
+    unknown. Between two spans with others between them nothing is known, and after the last only with `open_end`.
     """
 
     def __init__(
@@ -32,7 +31,7 @@ class SchemaHistory:
         self._versions: dict[TableName, _Versions] = {}
         self._wrong: set[int] = set()
         self._wrong_keys: set[int] = set()
-        """Lineages whose columns are right, as far as anybody knows, and whose keys or collations are not."""
+        """Lineages whose columns are right, as far as known, and whose keys or collations are not."""
         self._state = SourceTables()
         self._asked = sorted(asked, key=lambda one: one.place)
         self._next = 0
@@ -52,9 +51,9 @@ class SchemaHistory:
             seen = max(seen, span.last)
         self._take_asked(seen)
         self.charsets = self._state.charsets
-        """Of each schema at the end."""
+        """The default of each schema at the end."""
         self.temporary = self._state.temporary
-        """At the end, each with its connection."""
+        """The temporary tables at the end, each with its connection."""
         if not open_end:
             self._state.clear()
             self._note(seen)
@@ -63,7 +62,7 @@ class SchemaHistory:
         return bool(self._versions)
 
     def table(self, key: TableName, place: Place) -> Table | None:
-        """The table for an event at this place; None: not known."""
+        """Return the table for an event at this place; None: not known."""
         versions = self._versions.get(key)
         if versions is None:
             return None
@@ -74,13 +73,13 @@ class SchemaHistory:
         return without_keys(table) if table is not None and versions.lineages[at] in self._wrong_keys else table
 
     def changes(self) -> Iterator[tuple[Place, TableName]]:
-        """From where on something else is known of a table than before."""
+        """Yield each place from which the known state of a table differs from that before."""
         for key, versions in self._versions.items():
             for place in versions.places:
                 yield place, key
 
     def tables(self) -> Iterator[tuple[Place, Place | None, Table]]:
-        """Every version of every table: from where, up to where (None: the end), in the order of a table's versions."""
+        """Yield every version of every table: from where, up to where (None: the end), in the order of a table's versions."""
         for versions in self._versions.values():
             ends = [*versions.places[1:], None]
             for place, end, table, lineage in zip(
@@ -90,7 +89,7 @@ class SchemaHistory:
                     yield place, end, without_keys(table) if lineage in self._wrong_keys else table
 
     def _take_asked(self, until: Place) -> None:
-        """What was asked up to a statement at `until`."""
+        """Apply the answers up to a statement at `until`."""
         while self._next < len(self._asked) and self._asked[self._next].place <= until:
             one = self._asked[self._next]
             self._next += 1

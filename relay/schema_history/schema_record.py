@@ -1,10 +1,10 @@
-"""What an archive knows of its source's tables: lines of JSON in `source-schema.jsonl`, and which of them are true where.
+"""The known tables of an archive's source: lines of JSON in `source-schema.jsonl`, and the places where each is true.
 
-One line is one object; `kind` says what:
+One line is one object of a `kind`:
 
     {"kind": "watched", "file": F, "offset": N, "statements": true}
-                                                            from here on statements that define tables are noted; all that can be
-                                                            read with their texts, if "statements" is there
+                                                            from here on statements that define tables are noted; readable ones
+                                                            with their texts, if "statements" is true
     {"kind": "definition", "file": F, "offset": N, "names": [...], "sql": {...}}
                                                             such a statement, and every word in it that may name a table (null: any
                                                             table); "sql": {"text", "schema" (the default one), "thread", "mode"
@@ -14,24 +14,24 @@ One line is one object; `kind` says what:
     {"kind": "table", "file": F, "offset": N, "schema": S, "table": T, "engine": E, "columns": [...], "keys": {...},
      "foreign_keys": {...}}                                 the table as the source had it at this position ("charset", "collation": of
                                                             new columns; "type": SEQUENCE or SYSTEM VERSIONED;
-                                                            "by": "ddl": nobody asked, statements say so)
+                                                            "by": "ddl": statements define it, not an answer)
     {"kind": "database", "file": F, "offset": N, "schema": S, "charset": C, "collation": C}
-                                                            the character set and collation of new tables of a schema at this position
+                                                            the default of new tables of a schema at this position
     {"kind": "dropped", "file": F, "offset": N, "schema": S, "table": T}
                                                             at this position the source had no such table, or showed none
     {"kind": "triggers", "file": F, "offset": N, "tables": [[S, T], ...]}
                                                             at this position the account was shown all tables, and these had triggers
-    {"kind": "trigger", "file": F, "offset": N}             a statement that may make, change or drop a trigger
+    {"kind": "trigger", "file": F, "offset": N}             a statement that may create, change or drop a trigger
     {"kind": "covered", "file": F, "offset": N}             up to here every such statement was noted
 
     column: {"name", "type" (as in SHOW CREATE TABLE), "charset", "collation", "nullable", "extra", "default"}; empty ones are left out
     keys:   {NAME: {"unique": true, "columns": [...], "prefixes": [...]}}; the primary key is called PRIMARY; a column called "" is an
             expression; prefixes: how much of each column is in the key, null: all; without "prefixes": not known
     foreign_keys: {NAME: {"columns": [...], "schema", "table", "referenced": [...], "on_delete", "on_update"}}; without: not known
-            whether there are any. They hold no longer than to a statement that gives a table which they name another name
+            whether there are any. They are valid up to a statement that renames a table which they name
 
-A table is what a line says of it from the statement before that names it to the next one that does, as far as somebody
-watched: what was asked once holds for older binlogs too, and never longer than it is true.
+A line about a table is valid from the statement before that names it to the next one that does, within the watched span: one answer is
+valid for older binlogs too, and never longer than it is true.
 """
 
 import bisect
@@ -56,24 +56,24 @@ if TYPE_CHECKING:
     from relay.schema_history.schema_history import SchemaHistory
 
 WORKED_OUT: Final = "ddl"
-"""Who tells a table's line: not the source, the statements before it."""
+"""The value of "by" in a table's line that the statements before it define, and not the source's answer."""
 _NOWHERE: Final = (-1, 0)
 _FAR: Final = (1 << 63, 0)
 
 
 def table_line(facts: str, file: str, offset: int, by: str = "") -> str:
-    """The line for a table with these `table_facts` as it was at a position, with its line end. `by`: WORKED_OUT, or the source."""
+    """Return the line for a table with these `table_facts` at a position, with its line end. `by`: WORKED_OUT, or "": the source."""
     told = f'"by": {json.dumps(by)}, ' if by else ""
     return f'{{"kind": "table", "file": {json.dumps(file)}, "offset": {offset}, {told}{facts[1:]}\n'
 
 
 def line(kind: str, file: str, offset: int, **facts: Any) -> str:
-    """A line of the file, with its line end."""
+    """Return a line of the file, with its line end."""
     return json.dumps({"kind": kind, "file": file, "offset": offset, **facts}, ensure_ascii=False) + "\n"
 
 
 def database_line(schema: str, default: CharsetDefault, file: str, offset: int) -> str:
-    """The line for a schema whose new tables have these character set and collation from a position on."""
+    """Return the line for a schema whose new tables have this character set and collation from a position on."""
     charset, collation = default
     told = {"collation": collation} if collation else {}
     return line("database", file, offset, schema=schema, charset=charset, **told)
@@ -90,7 +90,7 @@ class Line:
 
 
 def parse_lines(data: bytes) -> Iterator[Line]:
-    """The whole lines of the file. A last one without its end, and what is no line of ours, is left out."""
+    """Yield the whole lines of the file. A last one without its end, and text that is no line of ours, is left out."""
     for raw in data.split(b"\n")[:-1]:
         try:
             facts = kept_json(raw)
@@ -102,13 +102,13 @@ def parse_lines(data: bytes) -> Iterator[Line]:
 
 
 def table_of_line(one: Line) -> Table:
-    """What a "table" line says. Raises: KeyError, TypeError, AttributeError for what is no such line."""
+    """Return the table of a "table" line. Raises: KeyError, TypeError, AttributeError if it is no such line."""
     return table_of_facts(one.facts)
 
 
 @dataclass(slots=True)
 class _Version:
-    """A table from `first` on, up to and not including `behind`; None: it was dropped. Its foreign keys may be known for less."""
+    """A table from `first` on, before `behind`; None: it was dropped. Its foreign keys may be known for less."""
 
     first: Place
     behind: Place
@@ -116,7 +116,7 @@ class _Version:
     foreign_keys: tuple[Place, Place] = (_NOWHERE, _FAR)
 
     def at(self, place: Place) -> Table | None:
-        """The table as far as it is known at a place of those."""
+        """Return the table as far as it is known at one of these places."""
         first, behind = self.foreign_keys
         if self.table is None or self.table.foreign_keys is None or first <= place < behind:
             return self.table
@@ -125,8 +125,8 @@ class _Version:
 
 @dataclass(slots=True)
 class _Watch:
-    """A span of the binlogs in which every definition was noted. `named`: a table's name in lower case to where statements name it;
-    `renamed`: to those of them that may call it or its columns otherwise.
+    """A span of the binlogs in which every definition was noted. `named` maps a table's name in lower case to the statements that name
+    it; `renamed` maps it to those of them that may rename it or its columns.
     """
 
     first: Place
@@ -136,7 +136,7 @@ class _Watch:
     unnamed: list[Place] = field(default_factory=list)
 
     def note(self, place: Place, names: Iterable[str] | None, renames: bool) -> None:
-        """A definition. Those of one table must come in their order."""
+        """Note a definition. Those of one table must come in their order."""
         if names is None:
             self.unnamed.append(place)
             return
@@ -146,11 +146,11 @@ class _Watch:
                 self.renamed.setdefault(name, []).append(place)
 
     def around(self, table: str, place: Place) -> tuple[Place, Place]:
-        """From the definition of `table` before `place`, to the next one; as far as it was watched."""
+        """Return the places of the definition of `table` before `place`, and of the next one; as far as it was watched."""
         return self._between((self.named.get(table.lower(), ()), self.unnamed), place)
 
     def around_names(self, tables: Iterable[str], place: Place) -> tuple[Place, Place]:
-        """As `around`, of statements only that may rename one of some tables, or columns of one."""
+        """Return the places as `around` does, for statements only that may rename one of some tables, or columns of one."""
         return self._between([self.renamed.get(table.lower(), ()) for table in tables], place)
 
     def _between(self, noted: Iterable[Sequence[Place]], place: Place) -> tuple[Place, Place]:
@@ -167,8 +167,8 @@ class _Watch:
 class RecordedSchema:
     """The source's tables at every position of an archive, as far as they are known.
 
-    `scanned`: stretches of the binlogs that were looked through for statements; with them what was recorded ends, too, where
-    a statement changes it.
+    `scanned` are stretches of the binlogs that were searched for statements; with them a record ends, too, where a statement changes
+    it.
     """
 
     def __init__(self, lines: Iterable[Line] = (), scanned: Sequence[DefinedSpan] = ()) -> None:
@@ -199,10 +199,10 @@ class RecordedSchema:
         self.texts_known = [
             (watch.first, watch.last) for watch, has_texts in zip(watches, texts, strict=True) if has_texts
         ]
-        """[first, last): where the lines have every statement with its text."""
+        """[first, last): the stretches whose lines contain every statement with its text."""
         for span in scanned:
             _note_scanned(watches, span)
-        # One after the other is let go: all at once would hold up the other threads.
+        # The lines are released one by one: all at once would delay the other threads.
         tables.reverse()
         while tables:
             watch, one = tables.pop()
@@ -231,7 +231,7 @@ class RecordedSchema:
 
     @classmethod
     def parse(cls, data: bytes) -> "RecordedSchema":
-        """The schema that a file's bytes tell. Lines that cannot be read are left out."""
+        """Return the schema in a file's bytes. Lines that cannot be read are left out."""
         return cls(parse_lines(data))
 
     def __bool__(self) -> bool:
@@ -244,19 +244,19 @@ class RecordedSchema:
         return SchemaHistory(self._spans, self._asked, open_end=self._open_end)
 
     def table(self, schema: str, name: str, file: str, offset: int) -> Table | None:
-        """The table as it was for an event at this position; None: not known, or there was none. Raises: Malformed."""
+        """Return the table as it was for an event at this position; None: not known, or there was none. Raises: Malformed."""
         return self.recorded(schema, name, file, offset) or self.worked_out(schema, name, file, offset)
 
     def recorded(self, schema: str, name: str, file: str, offset: int) -> Table | None:
-        """As `table`, of what the source was asked only."""
+        """Return the `table` by the source's answers only."""
         return self._recorded((schema, name), (binlog_number(file), offset))
 
     def recorded_at(self, key: TableName, place: Place) -> Table | None:
-        """As `recorded`, by place."""
+        """Return the `recorded` table, by place."""
         return self._recorded(key, place)
 
     def _recorded(self, key: TableName, place: Place) -> Table | None:
-        """What was asked last, with the foreign keys of an earlier answer where its own are not those of the place."""
+        """Return the last answer, with the foreign keys of an earlier one where its own are not valid at the place."""
         found: Table | None = None
         for version in reversed(self._versions.get(key, ())):
             if version.first <= place < version.behind:
@@ -269,11 +269,11 @@ class RecordedSchema:
         return found
 
     def table_with_keys(self, schema: str, name: str, file: str, offset: int) -> Table | None:
-        """As `table`; what the source did not tell of its keys, foreign keys and collations is there if statements say it."""
+        """Return the `table`; keys, foreign keys and collations missing in the source's answer come from statements if possible."""
         return self.at((schema, name), (binlog_number(file), offset))
 
     def at(self, key: TableName, place: Place) -> Table | None:
-        """As `table_with_keys`, by place."""
+        """Return the `table_with_keys`, by place."""
         recorded, worked_out = self._recorded(key, place), self._history.table(key, place)
         return (
             completed(recorded, worked_out)
@@ -282,11 +282,11 @@ class RecordedSchema:
         )
 
     def names(self) -> list[TableName]:
-        """All tables of which something is known somewhere."""
+        """Return all tables of which something is known somewhere."""
         return sorted({*self._versions, *(key for _place, key in self._history.changes())})
 
     def changes(self) -> list[tuple[Place, TableName]]:
-        """From where on `at` may say something else of a table than before, in order."""
+        """Return the places from which `at` may return another table than before, in order."""
         found = set(self._history.changes())
         for key, versions in self._versions.items():
             for one in versions:
@@ -294,16 +294,16 @@ class RecordedSchema:
         return sorted(one for one in found if _NOWHERE < one[0] < _FAR)
 
     def worked_out(self, schema: str, name: str, file: str, offset: int) -> Table | None:
-        """As `table`, of what the statements in the binlogs say."""
+        """Return the `table` by the statements in the binlogs."""
         return self._history.table((schema, name), (binlog_number(file), offset))
 
     def standing(self, place: Place) -> list[Table]:
-        """Every table that the source was asked for and that is known at a place."""
+        """Return every table that the source was asked for and that is known at a place."""
         found = (self._recorded(key, place) for key in sorted(self._versions))
         return [table for table in found if table is not None]
 
     def standing_worked_out(self, place: Place) -> list[Table]:
-        """The other tables that are known at a place: by statements only."""
+        """Return the other tables that are known at a place: by statements only."""
         asked = {key for key, versions in self._versions.items() for one in versions if one.first <= place < one.behind}
         return [
             table
@@ -312,16 +312,15 @@ class RecordedSchema:
         ]
 
     def charsets(self) -> dict[str, CharsetDefault]:
-        """The character set and collation of new tables of each schema, as far as they are known at the end."""
+        """Return the character set and collation of new tables of each schema, as far as they are known at the end."""
         return self._history.charsets
 
     def temporary(self) -> frozenset[tuple[int, TableName]]:
-        """The temporary tables that are there at the end, each with its connection."""
+        """Return the temporary tables that exist at the end, each with its connection."""
         return self._history.temporary
 
     def latest(self) -> list[Table]:
-        """The tables that the source had when it was asked last, by schema and name; what nobody asked for, as the last statement
-        says."""
+        """Return the tables of the source's last answers, by schema and name; others are as the last statement defines them."""
         newest: dict[tuple[str, str], tuple[Place, Table | None]] = {}
         for first, _behind, table in self._history.tables():
             key = (table.schema, table.name)
@@ -334,7 +333,7 @@ class RecordedSchema:
         return sorted((one for _place, one in newest.values() if one), key=lambda table: (table.schema, table.name))
 
     def spans(self) -> Iterator[tuple[Place, Place, Table]]:
-        """Every version of every table: from where, up to where it is not so any more; of a table in the order they were asked."""
+        """Yield every version of every table: from where, up to where it is valid; those of a table in the order of the answers."""
         for first, behind, table in self._history.tables():
             yield first, behind or _FAR, table
         for versions in self._versions.values():
@@ -347,7 +346,7 @@ class RecordedSchema:
 
 
 def _beginning(place: Place) -> Place:
-    """The place, where it is a file's first event that file's beginning."""
+    """Return the place, but that of a file's first event as that file's beginning."""
     return (place[0], 0) if place[1] <= FIRST_EVENT else place
 
 
@@ -357,7 +356,7 @@ def _charset(one: Line) -> AskedCharset:
 
 
 def _note_scanned(watches: list[_Watch], span: DefinedSpan) -> None:
-    """What was recorded last holds up to the statements that were found behind its lines."""
+    """Let the last records end at the statements that were found after their lines."""
     if not watches:
         return
     last = watches[-1].last

@@ -1,4 +1,4 @@
-"""Whether two accounts of a table, or a table and the types that its rows have in the binlog, can both be true."""
+"""Checks that two descriptions of a table, or a table and the types of its rows in the binlog, can both be true."""
 
 import re
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ _MOST_BYTES: Final = {
 
 
 def type_parts(column_type: str) -> tuple[str, str, bool]:
-    """A type's name, what is in its brackets where that matters to values, whether it is unsigned."""
+    """Return a type's name, the content of its brackets where that matters to values, and whether it is unsigned."""
     match = _TYPE.match(_COMMENT.sub("", column_type.strip()))
     if match is None:
         return column_type.lower(), "", False
@@ -74,7 +74,7 @@ def type_parts(column_type: str) -> tuple[str, str, bool]:
 
 
 def tables_agree(worked_out: Table, asked: Table) -> bool:
-    """Whether values read by the one are those read by the other. What is not known of the one agrees with everything."""
+    """Return whether both read the same values. What is not known of one agrees with everything."""
     if len(worked_out.columns) != len(asked.columns):
         return False
     return all(_columns_agree(one, other) for one, other in zip(worked_out.columns, asked.columns, strict=True))
@@ -82,7 +82,7 @@ def tables_agree(worked_out: Table, asked: Table) -> bool:
 
 def _columns_agree(one: Column, other: Column) -> bool:
     type_of_one, type_of_other = type_parts(one.type), type_parts(other.type)
-    if one.type in ("enum", "set"):  # whose texts are not known
+    if one.type in ("enum", "set"):  # its texts are not known
         type_of_other = (type_of_other[0], "", False)
     if one.name != other.name or type_of_one != type_of_other:
         return False
@@ -90,7 +90,7 @@ def _columns_agree(one: Column, other: Column) -> bool:
 
 
 def keys_agree(worked_out: Table, asked: Table) -> bool:
-    """Whether the unique keys, foreign keys and collations of the one are those of the other, as far as both are known."""
+    """Return whether the unique keys, foreign keys and collations of both are equal, as far as both are known."""
     if _unique_keys(worked_out).keys() != _unique_keys(asked).keys():
         return False
     for name, prefixes in _unique_keys(worked_out).items():
@@ -107,7 +107,7 @@ def keys_agree(worked_out: Table, asked: Table) -> bool:
 
 
 def completed(asked: Table, worked_out: Table) -> Table:
-    """What was asked, and of what was not told then what statements say, if these agree with the rest."""
+    """Return the answer, completed by the facts that statements define, if these agree with the rest."""
     if not tables_agree(worked_out, asked) or not keys_agree(worked_out, asked):
         return asked
     prefixes = _unique_keys(worked_out)
@@ -128,7 +128,7 @@ def _unique_keys(table: Table) -> dict[tuple[str, ...], tuple[int | None, ...] |
 
 
 def _foreign_keys(table: Table) -> set[tuple[str | tuple[str, ...], ...]] | None:
-    """What foreign keys do, whatever their names and the case of other names."""
+    """Return the effects of foreign keys, whatever their names and the case of other names."""
     if table.foreign_keys is None:
         return None
     return {
@@ -145,7 +145,7 @@ def _foreign_keys(table: Table) -> set[tuple[str | tuple[str, ...], ...]] | None
 
 
 def without_keys(table: Table) -> Table:
-    """The table, of whose keys, foreign keys and collations it is not known what they are."""
+    """Return the table with its keys, foreign keys and collations marked as unknown."""
     keys = tuple((name, replace(key, prefixes=None)) for name, key in table.keys)
     columns = tuple(replace(column, collation="") for column in table.columns)
     return replace(table, columns=columns, keys=keys, foreign_keys=None, collation="")
@@ -156,9 +156,9 @@ def _charset(name: str) -> str:
 
 
 def columns_fit(columns: Sequence[Column], types: bytes, arguments: Sequence[tuple[int, int]] | None = None) -> bool:
-    """Whether rows of these types, which a Table_map names, can be of these columns. `types` may have more at the end.
+    """Return whether rows of these types, which a Table_map contains, can belong to these columns. `types` may have more at the end.
 
-    `arguments`: of each type, as the Table_map has them; None: they are not looked at.
+    `arguments` are those of each type, as in the Table_map; None: they are not compared.
     """
     if not 0 < len(columns) <= len(types):
         return False

@@ -1,1 +1,1 @@
-"""The one book of the source's tables: which exist at a place of its binlogs, and what they are."""
+"""The one book of the source's tables: which exist at a place of its binlogs, and their definitions."""

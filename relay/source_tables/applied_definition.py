@@ -1,4 +1,4 @@
-"""What a statement that defines tables or databases does to the book of tables."""
+"""Applies a statement that defines tables or databases to the book of tables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,8 +28,8 @@ _Adjusted = Callable[[KnownTable], KnownTable]
 
 @dataclass(frozen=True, slots=True)
 class DefiningSession:
-    """Which session ran a statement: the connection's number, and the character set and collation that its server gives new databases
-    ("": not known).
+    """The session of a statement: the connection's number, and the server's character set and collation for new databases ("": not
+    known).
     """
 
     thread_id: int = 0
@@ -43,9 +43,9 @@ def apply_definition(
     session: DefiningSession,
     adjusted: _Adjusted = lambda known: known,
 ) -> None:
-    """Takes the book to the place after the statement. adjusted: makes what the book gets of a table that is created or altered.
+    """Move the book to the place after the statement. `adjusted` returns the book's version of a table that is created or altered.
 
-    Raises: UnsupportedSyntax, and nothing has changed; so does what `adjusted` raises.
+    Raises: UnsupportedSyntax, and nothing has changed; errors of `adjusted`, likewise.
     """
     match statement:
         case CreateTable():
@@ -61,7 +61,7 @@ def apply_definition(
 
 
 def forget_tables(tables: SourceTables, statement: Statement) -> None:
-    """It is known which tables the statement is about, and not what it does to them."""
+    """Forget the tables of a statement whose effect on them is unknown."""
     if isinstance(statement, CreateTable) and statement.if_not_exists and not statement.or_replace:
         if not statement.temporary:
             tables.doubt(statement.name)
@@ -73,12 +73,12 @@ def forget_tables(tables: SourceTables, statement: Statement) -> None:
 
 
 def is_about_tables(statement: Statement) -> bool:
-    """Whether the statement is about single tables, and not about a database."""
+    """Return whether the statement is about single tables, and not about a database."""
     return not isinstance(statement, CreateDatabase | AlterDatabase | DropDatabase)
 
 
 def note_table(tables: SourceTables, table: Table) -> None:
-    """The source reported the table as it is here; foreign keys that it did not report stay as they are known."""
+    """Note the table as the source reported it here; foreign keys that it did not report stay as they are known."""
     name = (table.schema, table.name)
     known = tables.exact(name)
     if known is not None:
@@ -91,7 +91,7 @@ def note_table(tables: SourceTables, table: Table) -> None:
 
 
 def _is_hidden(tables: SourceTables, name: TableName, session: DefiningSession) -> bool:
-    """Whether the statement means a temporary table.
+    """Return whether the statement means a temporary table.
 
     Raises: UnsupportedSyntax where it may mean one that was dropped with its session.
     """
@@ -155,14 +155,14 @@ def _alter(tables: SourceTables, made: AlterTable, session: DefiningSession, adj
     if made.rename is not None and made.rename != name:
         tables.rename(name, made.rename)
         if tables.certain and any(isinstance(clause, AddForeignKey) for clause in made.clauses):
-            # servers differ in its name, and in what it refers to if that is the table itself
+            # servers differ in its name, and in the table that it refers to if that is the table itself
             renamed = tables.get(made.rename)
             assert renamed is not None
             tables.put(made.rename, renamed._replace(table=replace(renamed.table, foreign_keys=None)))
 
 
 def _with_primary_keys(tables: SourceTables, table: Table) -> Table:
-    """The table, whose foreign keys to primary keys name the columns of these where they are known."""
+    """Return the table; its foreign keys to primary keys name the columns of these where they are known."""
     if table.foreign_keys is None or all(one.referenced for _name, one in table.foreign_keys):
         return table
     foreign = []
@@ -228,7 +228,7 @@ def _tables_of(statement: Statement) -> list[TableName]:
 
 
 def _renames(statement: Statement) -> bool:
-    """Whether tables or columns, which foreign keys of others may name, are called otherwise by it."""
+    """Return whether it renames tables or columns, which foreign keys of others may name."""
     match statement:
         case RenameTables():
             return True
@@ -238,7 +238,7 @@ def _renames(statement: Statement) -> bool:
 
 
 def _renamed_columns(made: AlterTable) -> dict[str, str]:
-    """Lower-case names of columns to what they are called then."""
+    """Return a map of lower-case names of columns to their new names."""
     names = {}
     for clause in made.clauses:
         match clause:

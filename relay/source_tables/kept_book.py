@@ -1,4 +1,4 @@
-"""How a book of tables is kept: lines of JSON, as docs/ARCHITECTURE.md describes."""
+"""The stored form of a book of tables: lines of JSON, as docs/ARCHITECTURE.md describes."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ NamesAlike = dict[TableName, frozenset[TableName]]
 
 
 class KeptTablesUnreadable(RelayError):
-    """What was kept of the tables has another version, or is damaged."""
+    """The stored state of the tables has another version, or is damaged."""
 
 
 class BookFacts(NamedTuple):
@@ -34,7 +34,7 @@ class BookFacts(NamedTuple):
 
 
 def written(facts: BookFacts, rows: Sequence[str]) -> bytes:
-    """The same for the same facts and tables; b"": nothing is known. rows: of each table, in order, as `row_of` makes it."""
+    """Return the state, equal for equal facts and tables; b"": nothing is known. `rows` are those of `row_of`, in order."""
     kept: dict[str, Any] = {
         "folds_case": facts.folds_case,
         "charsets": sorted(facts.charsets.items()),
@@ -51,12 +51,12 @@ def written(facts: BookFacts, rows: Sequence[str]) -> bytes:
 
 
 def row_of(known: KnownTable) -> str:
-    """The line of a table."""
+    """Return the line of a table."""
     return _json(known.kept())
 
 
 def read_kept(state: bytes) -> tuple[BookFacts, list[tuple[KnownTable, str]]]:
-    """The facts, and each table with its line, of what `written` made. Raises: KeptTablesUnreadable."""
+    """Return the facts, and each table with its line, of a result of `written`. Raises: KeptTablesUnreadable."""
     try:
         first, *rows = state.decode().split("\n")
         kept = json.loads(first)

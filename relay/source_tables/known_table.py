@@ -1,4 +1,4 @@
-"""A table of the source as the book knows it: as its definitions say it, or as the relay recorded it."""
+"""A table of the source as the book knows it: from its definitions, or from the relay's records."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,19 +11,19 @@ from relay.source_tables.table_facts import facts_of, table_of_facts
 TableKind = Literal["table", "sequence"]
 SEQUENCE: Final = "SEQUENCE"
 VERSIONED: Final = "SYSTEM VERSIONED"
-"""`Table.type`, as information_schema of a MariaDB has it."""
+"""The value of `Table.type` in information_schema of a MariaDB."""
 UNKNOWN_ENGINE: Final = "?"
-"""The table exists, and its engine is not known."""
+"""The engine of a table that exists with an unknown engine."""
 
 
 class KnownTable(NamedTuple):
-    """table: without columns if these are not known. For a MariaDB's view its columns are in the order and with the names that replicas
-    have, with the types of the source's definition: `json`, `uuid`, `vector(3)`, `time(3)`; its keys are the source's.
+    """A known table. `table` has no columns if these are not known. For a MariaDB's view its columns have the order and the names of
+    the replicas, with the types of the source's definition: `json`, `uuid`, `vector(3)`, `time(3)`; its keys are the source's.
 
-    is_plain: of columns that are not known, none differs on the replicas. is_recorded: the table is from before the archive, and the
-    source reported it: it is not known which columns replicas have, so rows are read by their own Table_maps. default_engine: of the
-    server that created it, if the statement names no engine. since_create: the archive contains its CREATE TABLE, so all its triggers
-    are known. references_known: no table from before the archive can refer to it. temporary: it belongs to one session.
+    `is_plain`: none of the columns that are not known differs on the replicas. `is_recorded`: the table is from before the archive, and
+    the source reported it: the replicas' columns are not known, so rows are read by their own Table_maps. `default_engine` is that of
+    the server that created it, if the statement names no engine. `since_create`: the archive contains its CREATE TABLE, so all its
+    triggers are known. `references_known`: no table from before the archive can refer to it. `temporary`: it belongs to one session.
     """
 
     table: Table
@@ -36,32 +36,32 @@ class KnownTable(NamedTuple):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """In their order; empty: not known."""
+        """The columns in their order; empty: not known."""
         return self.table.columns
 
     @property
     def engine(self) -> str:
-        """As the statement names it; "": it names none."""
+        """The engine that the statement names; "": it names none."""
         return self.table.engine
 
     @property
     def kind(self) -> TableKind:
-        """A sequence has rows that replicas do not get."""
+        """The kind of the table; replicas do not get the rows of a sequence."""
         return "sequence" if self.table.type == SEQUENCE else "table"
 
     @property
     def is_versioned(self) -> bool:
-        """Whether it has system versioning."""
+        """True if it has system versioning."""
         return self.table.type == VERSIONED
 
     @property
     def has_engine(self) -> bool:
-        """Whether a statement says something of its engine: of a table from before the archive an ALTER may say only the rest."""
+        """True if a statement determines its engine: an ALTER of a table from before the archive may not."""
         return self.since_create or bool(self.engine)
 
     @property
     def keeps_rollbacks(self) -> bool | None:
-        """Whether the source's table keeps what is rolled back; None: not known."""
+        """True if the source's table keeps what is rolled back; None: not known."""
         transactions = has_transactions(self.engine or self.default_engine)
         return None if transactions is None else not transactions
 
@@ -71,7 +71,7 @@ class KnownTable(NamedTuple):
         return [key for _name, key in self.table.foreign_keys or ()] if takes_foreign_keys(self.engine) else []
 
     def is_same(self, other: "KnownTable | None") -> bool:
-        """Whether the two are equal, also in what `Table` does not compare."""
+        """Return whether the two are equal, also in what `Table` does not compare."""
         return (
             self == other
             and self.table.type == other.table.type
@@ -79,13 +79,13 @@ class KnownTable(NamedTuple):
         )
 
     def kept(self) -> list[Any]:
-        """For JSON, the same for the same table; `known_table_of` is the inverse."""
+        """Return it for JSON, equal for equal tables; `known_table_of` is the inverse."""
         generated = {name: key.generated for name, key in self.table.keys if key.generated is not None}
         return [facts_of(self.table), generated, *self[1:]]
 
 
 def known_table_of(kept: Sequence[Any]) -> KnownTable:
-    """The table that `KnownTable.kept` describes. Raises: ValueError, KeyError, TypeError, AttributeError."""
+    """Return the table that `KnownTable.kept` describes. Raises: ValueError, KeyError, TypeError, AttributeError."""
     facts, generated, *flags = kept
     table = table_of_facts(facts)
     keys = tuple((name, replace(key, generated=generated.get(name))) for name, key in table.keys)
@@ -93,12 +93,12 @@ def known_table_of(kept: Sequence[Any]) -> KnownTable:
 
 
 def sequence(name: TableName) -> KnownTable:
-    """What CREATE SEQUENCE creates."""
+    """Return the table that CREATE SEQUENCE creates."""
     return KnownTable(Table(*name, type=SEQUENCE))
 
 
 def recorded(table: Table) -> KnownTable:
-    """A table from before the archive, as the source reported it, with all its triggers (it has none) and all that refers to it."""
+    """Return a table from before the archive, as the source reported it, with all its triggers (none) and all that refers to it."""
     if table.type == SEQUENCE:
         table = Table(table.schema, table.name, type=SEQUENCE)
     return KnownTable(table, is_recorded=True, since_create=True, references_known=True)

@@ -1,4 +1,4 @@
-"""A view, a trigger, a function or a procedure of the source: what statements that name it, or set it off, touch besides."""
+"""A view, trigger, function or procedure of the source, with the further tables that statements that name or fire it affect."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -12,15 +12,15 @@ _FIRES: Final = {
     "INSERT": frozenset(("INSERT", "")), "LOAD": frozenset(("INSERT", "DELETE", "")),
     "REPLACE": frozenset(("INSERT", "DELETE", "")), "UPDATE": frozenset(("UPDATE", "INSERT", "")), "DELETE": frozenset(("DELETE", "")),
 }  # fmt: skip
-"""Events of triggers by what a statement does; "": not known."""
+"""The events of triggers by the verb of a statement; "": not known."""
 
 ProgramName = tuple[str, str, str]
-"""(kind, schema, name); kind: VIEW, TRIGGER, FUNCTION, PROCEDURE."""
+"""(kind, schema, name); the kind is VIEW, TRIGGER, FUNCTION or PROCEDURE."""
 
 
 class BodyChange(NamedTuple):
-    """verb: INSERT, REPLACE, UPDATE or DELETE; tables: those that it writes, or may write. on_duplicate: of INSERT … ON DUPLICATE KEY
-    UPDATE. several: it writes more than one of them, or may."""
+    """A change in a body. `verb` is INSERT, REPLACE, UPDATE or DELETE; `tables` are those that it writes, or may write. `on_duplicate`:
+    it is INSERT … ON DUPLICATE KEY UPDATE. `several`: it writes more than one of them, or may."""
 
     verb: str
     tables: tuple[TableName, ...]
@@ -29,17 +29,17 @@ class BodyChange(NamedTuple):
 
 
 class RoutineBody(NamedTuple):
-    """calls: (schema, name) of what may be functions and procedures. What occurs twice is listed once."""
+    """The content of a body. `calls` are (schema, name) of possible functions and procedures. Duplicates are listed once."""
 
     changes: tuple[BodyChange, ...] = ()
     calls: tuple[TableName, ...] = ()
 
 
 class NamedWords(NamedTuple):
-    """names: what may be a table, a view, a function or a procedure. tables: of these, those that stand where tables do. columns: in
-    lower case, what may be columns whose values are compared. compares_rows: it may compare rows as a whole. uses_keys: rows that are
-    there twice are passed over, changed or replaced. compares_values: it may compare texts that are no columns'. verbs: of what it does
-    to rows. differs: a function in it, or a comparison, of which replicas make something else; "": there is none.
+    """The words of a body. `names` may be tables, views, functions or procedures; `tables` are those of them in places of tables.
+    `columns`, in lower case, may be columns whose values are compared. `compares_rows`: it may compare rows as a whole. `uses_keys`:
+    duplicate rows are skipped, changed or replaced. `compares_values`: it may compare texts that are no columns'. `verbs` change rows.
+    `differs` is a function in it, or a comparison, that has another result on replicas; "": there is none.
     """
 
     names: frozenset[TableName] = frozenset()
@@ -52,14 +52,15 @@ class NamedWords(NamedTuple):
     differs: str = ""
 
     def kept(self) -> list[Any]:
-        """For JSON, the same for the same words."""
+        """Return them for JSON, equal for equal words."""
         sets = (sorted(self.names), sorted(self.tables), sorted(self.columns))
         return [*sets, self.compares_rows, self.uses_keys, self.compares_values, sorted(self.verbs), self.differs]
 
 
 class KnownProgram(NamedTuple):
-    """table, event: of a trigger; event: INSERT, UPDATE, DELETE, "": not known. words: of its body, for a view of a MariaDB. text: of a
-    trigger from its body on, as it was logged. body: of a trigger or a routine. reads: what a view selects from.
+    """A program. `table` and `event` belong to a trigger; `event` is INSERT, UPDATE, DELETE, "": unknown. `words` are its body's, for a
+    view of a MariaDB. `text` is a trigger's from its body on, as logged. `body` is a trigger's or a routine's. `reads` are a view's
+    tables.
     """
 
     name: ProgramName
@@ -72,31 +73,31 @@ class KnownProgram(NamedTuple):
 
     @property
     def told(self) -> str:
-        """For people."""
+        """The name for people."""
         kind, schema, name = self.name
         return f"the {kind.lower()} {schema}.{name}"
 
     @property
     def schema(self) -> str:
-        """Names without a schema are in it."""
+        """The schema of names without one."""
         return self.name[1]
 
     @property
     def set_off_with(self) -> TableName:
-        """The name in statements that set it off: its own, a trigger's table's."""
+        """The name in statements that run it: its own, or that of a trigger's table."""
         return self.table or self.name[1:]
 
     def is_set_off_by(self, words: NamedWords) -> bool:
-        """Whether a statement that names it, or its table, may run it."""
+        """Return whether a statement that names it, or its table, may run it."""
         return self.name[0] != TRIGGER or any(self.event in _FIRES[verb] for verb in words.verbs)
 
     def kept(self) -> list[Any]:
-        """For JSON, the same for the same program; `known_program_of` is the inverse."""
+        """Return it for JSON, equal for equal programs; `known_program_of` is the inverse."""
         return [self.name, self.words.kept(), *self[2:]]
 
 
 def known_program_of(kept: Sequence[Any]) -> KnownProgram:
-    """The program that `KnownProgram.kept` describes. Raises: ValueError, TypeError."""
+    """Return the program that `KnownProgram.kept` describes. Raises: ValueError, TypeError."""
     (kind, schema, name), words, table, event, text, (changes, calls), reads = kept
     body = RoutineBody(
         tuple(BodyChange(verb, _names(tables), *flags) for verb, tables, *flags in changes), _names(calls)

@@ -1,9 +1,9 @@
-"""Foreign keys as the definitions of the archive tell them, and what servers that carry them out otherwise do otherwise.
+"""Foreign keys from the definitions in the archive, and the different effects on servers that execute them differently.
 
-Before 9.6 InnoDB carries them out. From 9.6 on the server does, unless innodb_native_foreign_keys is ON, and then (tried: 9.7.4)
+Before 9.6 InnoDB executes them. From 9.6 on the server does, unless innodb_native_foreign_keys is ON, and then (tried: 9.7.4)
 
-- REPLACE leaves rows alone that refer to the row by a value that stays, where InnoDB deletes or empties them;
-- a DELETE whose cascade comes to a table twice, and from there on to another, does not go on the second time.
+- REPLACE does not touch rows that refer to the row by a value that stays, where InnoDB deletes or empties them;
+- a DELETE whose cascade reaches a table twice, and from there another, does not continue the second time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from relay.source_tables.names import in_lower_case
 
 T = TypeVar("T")
 _ACTING: Final = (CASCADE, SET_NULL)
-"""All others refuse: RESTRICT, NO ACTION, and SET DEFAULT, which InnoDB does not have."""
+"""The actions that change rows. All others refuse: RESTRICT, NO ACTION, and SET DEFAULT, which InnoDB does not have."""
 
 
 class _Reference(NamedTuple):
@@ -23,22 +23,22 @@ class _Reference(NamedTuple):
 
 
 class References:
-    """Which tables refer to which, names without regard to case. keys: foreign keys by the table that has them.
+    """The references between tables, by names without regard to case. `keys` are foreign keys by the table that has them.
 
-    A schema may have thousands: one definition changes what is said of its tables alone.
+    A schema may have thousands: one definition changes only the references of its tables.
     """
 
     def __init__(self, keys: Mapping[TableName, Iterable[ForeignKey]]) -> None:
         self._by_parent: dict[TableName, list[_Reference]] = {}
-        """Of those that act."""
+        """The acting references by parent."""
         self._parents: dict[TableName, list[TableName]] = {}
-        """The other way round: by child."""
+        """The parents by child."""
         self._deep: dict[TableName, None] = {}
         for child, some in keys.items():
             self.change(child, (), some)
 
     def change(self, child: TableName, before: Iterable[ForeignKey], after: Iterable[ForeignKey]) -> None:
-        """The foreign keys of `child` are others."""
+        """Replace the foreign keys of `child`."""
         name = in_lower_case(child)
         touched: dict[TableName, None] = {}
         for keys, is_added in ((before, False), (after, True)):
@@ -62,34 +62,34 @@ class References:
 
     @property
     def acting_parents(self) -> list[TableName]:
-        """The tables with whose rows others go, or change."""
+        """The tables with whose rows others are deleted or changed."""
         return list(self._by_parent)
 
     @property
     def deep_parents(self) -> list[TableName]:
-        """Those of them from which a cascade may go on; for all others `left_unfinished` is empty."""
+        """Those of them from which a cascade may continue; for all others `left_unfinished` is empty."""
         return list(self._deep)
 
     def changed_with(self, parent: TableName) -> list[TableName]:
-        """The tables whose rows go, or lose a value, with a row of `parent`."""
+        """Return the tables whose rows are deleted, or lose a value, with a row of `parent`."""
         return sorted({one.child for one in self._acting(in_lower_case(parent))})
 
     def reached_from(self, top: TableName) -> set[TableName]:
-        """The tables in which a DELETE of `top` may delete or change rows, without it; in lower case."""
+        """Return the tables in which a DELETE of `top` may delete or change rows, without it; in lower case."""
         found: set[TableName] = set()
         deleted = {in_lower_case(top)}
         open_ends = list(deleted)
         while open_ends:
             for one in self._acting(open_ends.pop()):
                 found.add(one.child)
-                # It may refer twice: of some rows a value goes, others go.
+                # It may refer twice: some rows lose a value, others are deleted.
                 if one.on_delete == CASCADE and one.child not in deleted:
                     deleted.add(one.child)
                     open_ends.append(one.child)
         return found
 
     def left_unfinished(self, top: TableName) -> list[TableName]:
-        """The tables that the cascade of a row of `top` may come to again after it went on from there: rows of these stay behind."""
+        """Return the tables that the cascade of a row of `top` may reach again after it continued there: rows of these are left."""
         first = in_lower_case(top)
         deleted = {first}
         open_ends = [first]
@@ -116,7 +116,7 @@ class References:
 
 
 def _put(into: dict[TableName, list[T]], key: TableName, value: T, *, is_added: bool) -> None:
-    """Once more, or once less."""
+    """Add the value once, or remove it once."""
     if is_added:
         into.setdefault(key, []).append(value)
         return

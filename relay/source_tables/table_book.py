@@ -1,4 +1,4 @@
-"""Which tables exist at one place of the source's binlogs, and what they are."""
+"""The tables that exist at one place of the source's binlogs, with their definitions."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from relay.source_tables.references import References
 
 _MOST_TEMPORARY: Final = 10_000
 _MOST_NAMES: Final = 100_000
-"""Names of absent or doubtful tables and of schemas that are kept: where a table is created and dropped each night, they add up."""
+"""The most names of absent or doubtful tables and of schemas: where a table is created and dropped each night, they add up."""
 
 _FOLDS: Final = "folds"
 
@@ -23,7 +23,7 @@ _Change = tuple[dict[Any, Any], Any, Any]
 
 
 class SourceTables:
-    """A table is known, absent, or doubtful: then it is not known whether it exists. Every change can be taken back.
+    """The book of tables. A table is known, absent, or doubtful: then it is not known if it exists. Every change can be taken back.
 
     Names that differ in case alone, of tables or of their schemas: a server with lower_case_table_names = 1 or 2 takes them for one,
     and no binlog says which setting its source has. What the book says is true with either setting, and this follows from it:
@@ -37,7 +37,7 @@ class SourceTables:
     """
 
     certain: ClassVar[bool] = True
-    """Whether a foreign key that may have changed counts as unknown; else it counts as if it were still there."""
+    """True if a foreign key that may have changed counts as unknown; else it counts as if it still existed."""
     notes_absent: ClassVar[bool] = True
     """Whether removed tables are kept of schemas that are not complete; else the doubtful tables of these are."""
     learns_views: ClassVar[bool] = False
@@ -49,7 +49,7 @@ class SourceTables:
 
     def _begin_anew(self) -> None:
         self._journal: list[_Change] | None = None
-        """By dictionary and key what was there before; None: nothing can be taken back."""
+        """The former values by dictionary and key; None: nothing can be taken back."""
         self._tables: dict[TableName, KnownTable] = {}
         self._alike: dict[TableName, dict[TableName, None]] = {}
         """The names of these by the name in lower case."""
@@ -64,45 +64,45 @@ class SourceTables:
         self._setting: dict[str, bool] = {}
         """_FOLDS, if the source is known to take names that differ in case for one table."""
         self._charsets: dict[str, CharsetDefault] = {}
-        """Of new tables in a schema."""
+        """The default of new tables in a schema."""
         self._temporary: dict[tuple[int, str, str], KnownTable] = {}
         """By connection, schema and table."""
         self._programs: dict[ProgramName, KnownProgram] = {}
         self._set_off: dict[TableName, list[KnownProgram]] | None = None
-        """These by the name that sets them off, in lower case; None: to be worked out."""
+        """The programs by the name that runs them, in lower case; None: it must be computed."""
         self._referring: dict[TableName, dict[TableName, None]] = {}
-        """Tables, in lower case, to those whose foreign keys named them once."""
+        """The tables, in lower case, with those whose foreign keys named them once."""
         self._references: References | None = None
-        """Of all tables, changed with them; None: nobody asked."""
+        """The references of all tables, changed with them; None: they were not requested yet."""
         self.lineages: dict[TableName, int] = {}
-        """Which tables were derived from one another: what is wrong with one of them is wrong with all."""
+        """The tables derived from one another have one number: an error in one of them is an error in all."""
         self._rows: dict[TableName, str] = {}
         self._state: bytes | None = b""
         self.changes = object()
-        """Another one after each change, but of temporary tables: those come and go, and nothing that is made of all tables depends on
-        them."""
+        """An object that is replaced after each change, except of temporary tables: these are short-lived, and nothing that is derived
+        from all tables depends on them."""
 
     # ---- what is known ----
 
     def get(self, name: TableName) -> KnownTable | None:
-        """None: the table is absent or doubtful, or not known at all."""
+        """Return the table; None: it is absent or doubtful, or not known at all."""
         return self._tables.get(self._resolved(name))
 
     def table(self, name: TableName) -> Table | None:
-        """As `get`; None also where its columns are not known, and for a sequence."""
+        """Return the table of `get`; None also where its columns are not known, and for a sequence."""
         return self.exact(self._resolved(name))
 
     def exact(self, name: TableName) -> Table | None:
-        """As `table`, by the name as it is."""
+        """Return the table of `table`, by the unchanged name."""
         known = self._tables.get(name)
         return known.table if known is not None and known.columns else None
 
     def tables(self) -> Iterator[tuple[TableName, Table]]:
-        """All whose columns are known."""
+        """Yield all tables whose columns are known."""
         return ((name, known.table) for name, known in self._tables.items() if known.columns)
 
     def exists(self, name: TableName) -> bool | None:
-        """Whether there is a table, a sequence or a view of that name; None: not known."""
+        """Return whether a table, a sequence or a view of that name exists; None: not known."""
         if name in self._tables or (VIEW, *name) in self._programs:
             return True
         lower = in_lower_case(name)
@@ -132,7 +132,7 @@ class SourceTables:
         return self._is_absent(name) or (name[0] in self._complete and not is_doubtful)
 
     def _resolved(self, name: TableName) -> TableName:
-        """The table that a statement means by a name of a table that exists."""
+        """Return the table that a statement means by a name of a table that exists."""
         if name in self._tables or (VIEW, *name) in self._programs:
             return name
         alike = self._alike.get(in_lower_case(name), ())
@@ -143,21 +143,21 @@ class SourceTables:
         return self._resolved(name) if self.learns_views or self.folds else name
 
     def note_meant(self, name: TableName, meant: TableName) -> None:
-        """A statement that succeeded named an existing table by one name, and meant the other."""
+        """Note that a statement that succeeded named an existing table by one name, and meant the other."""
         if name != meant and meant in self._tables:
             self._set(self._setting, _FOLDS, True)
 
     def charset_of(self, schema: str) -> CharsetDefault:
-        """Of new tables that name none; ("", ""): not known."""
+        """Return the default of new tables that name none; ("", ""): not known."""
         return self._charsets.get(schema, ("", ""))
 
     @property
     def charsets(self) -> dict[str, CharsetDefault]:
-        """The same of each schema of which it is known."""
+        """The known defaults by schema."""
         return dict(self._charsets)
 
     def is_temporary(self, thread_id: int, name: TableName) -> bool:
-        """Whether a name means a temporary table of the session."""
+        """Return whether a name means a temporary table of the session."""
         return (thread_id, *name) in self._temporary
 
     @property
@@ -167,13 +167,13 @@ class SourceTables:
 
     @property
     def references(self) -> References:
-        """Which tables refer to which, as far as their definitions are known."""
+        """The references between tables, as far as their definitions are known."""
         if self._references is None:
             self._references = References({name: known.foreign_keys for name, known in self._tables.items()})
         return self._references
 
     def programs_behind(self, name: TableName) -> Sequence[KnownProgram]:
-        """Views, functions and procedures of that name, and the triggers of a table of that name, in any case."""
+        """Return views, functions and procedures of that name, and the triggers of a table of that name, in any case."""
         if self._set_off is None:
             self._set_off = {}
             for _key, program in sorted(self._programs.items()):
@@ -181,14 +181,14 @@ class SourceTables:
         return self._set_off.get(in_lower_case(name), ())
 
     def take_touched(self) -> set[TableName]:
-        """The tables that changed, or became doubtful, since the last call."""
+        """Return the tables that changed, or became doubtful, since the last call."""
         touched, self._touched = set(self._touched), {}
         return touched
 
     # ---- tables ----
 
     def put(self, name: TableName, known: KnownTable, *, is_new: bool = False) -> None:
-        """The table exists, and is this one. is_new: a statement created it, which would have failed if it had existed."""
+        """Note that the table exists, and is this one. `is_new`: a statement created it, which would have failed if it had existed."""
         others = self._others(name) if name not in self._tables else []
         if is_new and others:
             self._set(self._setting, _FOLDS, None)
@@ -203,7 +203,7 @@ class SourceTables:
         self._touched[name] = None
 
     def remove(self, name: TableName, *, if_exists: bool = False) -> None:
-        """The table, view or sequence does not exist. if_exists: it may not have existed before."""
+        """Note that the table, view or sequence does not exist. `if_exists`: it may not have existed before."""
         meant = self._resolved(name)
         if meant not in self._tables:
             self._doubt_alike(meant)
@@ -237,7 +237,7 @@ class SourceTables:
         self._set(which, lower, kept or None)
 
     def forget(self, name: TableName) -> None:
-        """The table is doubtful, and so are those whose names differ in case."""
+        """Make the table doubtful, and those whose names differ in case."""
         if name not in self._tables:
             self._doubt_alike(name)
         self.doubt(name)
@@ -256,11 +256,11 @@ class SourceTables:
             self.doubt(other)
 
     def _others(self, name: TableName) -> list[TableName]:
-        """The known tables whose names differ in case alone."""
+        """Return the known tables whose names differ in case alone."""
         return [other for other in self._alike.get(in_lower_case(name), ()) if other != name]
 
     def _bound_names(self) -> None:
-        """Of too many, it is not known any more which tables are absent."""
+        """Forget which tables are absent if the names are too many."""
         names = (self._absent, self._doubtful, self._doubtful_words, self._complete)
         if max(len(which) for which in names) > _MOST_NAMES:
             for which in names:
@@ -300,7 +300,7 @@ class SourceTables:
         self.refer_to(old, engine, lambda key: replace(key, schema=new[0], table=new[1]))
 
     def note_recorded(self, tables: Iterable[Table]) -> None:
-        """The source reported these tables from before the archive, with all that refers to them; what is known of one stays."""
+        """Note tables from before the archive, as reported by the source, with all that refers to them; known facts stay."""
         for table in tables:
             name = (table.schema, table.name)
             known = self._tables.get(name)
@@ -308,14 +308,14 @@ class SourceTables:
                 self.put(name, recorded(table))
 
     def new_lineage(self, name: TableName) -> None:
-        """The table is derived from no other."""
+        """Note that the table is derived from no other."""
         self._newest_lineage += 1
         self.lineages[name] = self._newest_lineage
 
     # ---- foreign keys ----
 
     def _children(self, parent: TableName) -> list[TableName]:
-        """The known tables whose foreign keys refer to one, whatever the case of its name."""
+        """Return the known tables whose foreign keys refer to one, whatever the case of its name."""
         lower = in_lower_case(parent)
         referring = self._referring.get(lower, {})
         found = [one for one in referring if one in self._tables and lower in self._tables[one].table.parents]
@@ -324,14 +324,14 @@ class SourceTables:
         return found
 
     def doubt_references(self, parent: TableName) -> None:
-        """A table may have another name now, or its columns: what refers to it is not known."""
+        """Forget the foreign keys that refer to a table which, or whose columns, may have been renamed."""
         for child in self._children(parent):
             self._put_keys(child, None)
 
     def refer_to(self, parent: TableName, engine: str, change: Callable[[ForeignKey], ForeignKey]) -> None:
-        """Foreign keys that refer to a table change with it. Those that name it in another case may refer to another table.
+        """Change the foreign keys that refer to a table. Those that name it in another case may refer to another table.
 
-        engine: of the table. A foreign key may refer to a table that is none of InnoDB: it means one that was removed.
+        `engine` is that of the table. A foreign key may refer to a table that is none of InnoDB: it means one that was removed.
         """
         if not takes_foreign_keys(engine):
             return
@@ -397,7 +397,7 @@ class SourceTables:
         return [other for other in known if other.lower() == lower and other != schema]
 
     def schema_exists(self, schema: str) -> bool | None:
-        """Whether a statement of the archive created it, or dropped it (False); None: not known."""
+        """Return whether a statement of the archive created it, or dropped it (False); None: not known."""
         return self._complete.get(schema)
 
     def alter_charset(self, schema: str, default: CharsetDefault) -> None:
@@ -407,7 +407,7 @@ class SourceTables:
         self.note_charset(schema, default)
 
     def note_charset(self, schema: str, default: CharsetDefault) -> None:
-        """New tables of the schema have it from now on; ("", ""): that is not known."""
+        """Set the default of new tables of the schema; ("", ""): it is not known."""
         self._set(self._charsets, schema, default if default[0] else None)
 
     # ---- temporary tables ----
@@ -423,25 +423,25 @@ class SourceTables:
         self._set(self._temporary, (thread_id, *name), known._replace(temporary=True))
 
     def drop_temporary(self, thread_id: int, name: TableName) -> bool:
-        """Whether a session had it; it does not exist any more."""
+        """Drop it; return whether the session had it."""
         had = (thread_id, *name) in self._temporary
         self._set(self._temporary, (thread_id, *name), None)
         return had
 
     def note_temporary(self, tables: Iterable[tuple[int, TableName]]) -> None:
-        """These temporary tables exist."""
+        """Note that these temporary tables exist."""
         for thread_id, name in sorted(tables):
             self.put_temporary(thread_id, name, KnownTable(Table(*name)))
 
     def source_started(self) -> None:
-        """The source was started: it has no temporary tables."""
+        """Note that the source was started: it has no temporary tables."""
         for key in list(self._temporary):
             self._set(self._temporary, key, None)
 
     # ---- programs ----
 
     def put_program(self, name: ProgramName, program: KnownProgram | None) -> None:
-        """A view, a trigger or a routine is this one; None: it does not exist."""
+        """Set a view, a trigger or a routine; None: it does not exist."""
         self._set(self._programs, name, program)
 
     def drop_view(self, name: TableName) -> None:
@@ -461,20 +461,20 @@ class SourceTables:
             self.doubt(view.name[1:])
 
     def _move_triggers(self, table: TableName, other: TableName | None) -> None:
-        """The table has another name; None: it does not exist, nor do its triggers."""
+        """Rename the table of its triggers; None: it does not exist, nor do they."""
         for program in [one for one in self.programs_behind(table) if one.table == table]:
             self.put_program(program.name, None if other is None else program._replace(table=other))
 
-    # ---- what nobody understands ----
+    # ---- statements that cannot be read ----
 
     def clear(self) -> None:
-        """Nothing is known."""
+        """Forget everything."""
         touched = {**self._touched, **dict.fromkeys(self._tables)}
         self._begin_anew()
         self._touched = touched
 
     def forget_words(self, words: Iterable[str] | None) -> None:
-        """A statement that nobody understands contains these words, in lower case, that may name tables or schemas; None: any."""
+        """Note a statement that cannot be read, with these words, in lower case, that may name tables or schemas; None: any."""
         if words is None:
             self.clear()
             return
@@ -496,21 +496,21 @@ class SourceTables:
     # ---- every change ----
 
     def begin(self) -> None:
-        """From here on changes can be taken back: what is learned from a transaction that may turn out not to count."""
+        """Record changes from here on, so that they can be taken back, such as those of a transaction that may not count."""
         self._journal = []
 
     def keep(self) -> None:
-        """What was learned stays."""
+        """Keep what was learned."""
         self._journal = None
 
     def take_back(self) -> None:
-        """What was learned since `begin` is forgotten."""
+        """Forget what was learned since `begin`."""
         journal, self._journal = self._journal or [], None
         for which, key, before in reversed(journal):
             self._set(which, key, before)
 
     def _set(self, which: dict[Any, Any], key: Any, value: Any) -> None:
-        """The only place where anything changes; None: it is removed."""
+        """Set a value; None: remove it. All changes are made here."""
         before = which.get(key)
         if before.is_same(value) if isinstance(before, KnownTable) else before == value:
             return
@@ -543,10 +543,10 @@ class SourceTables:
         if self._references is not None:
             self._references.change(name, before.foreign_keys if before else (), after.foreign_keys if after else ())
 
-    # ---- as it is kept ----
+    # ---- the stored state ----
 
     def state(self) -> bytes:
-        """All that is known, but for lineages; the same knowledge gives the same bytes, and nothing b""."""
+        """Return all that is known, except lineages; the same knowledge gives the same bytes, and nothing b""."""
         if self._state is None:
             for name, known in self._tables.items():
                 if name not in self._rows:
@@ -565,7 +565,7 @@ class SourceTables:
         return self._state
 
     def restore(self, state: bytes) -> None:
-        """Knows what `state` says and nothing else; b"": nothing. Raises: KeptTablesUnreadable, and nothing is known."""
+        """Set the knowledge to `state` and nothing else; b"": nothing. Raises: KeptTablesUnreadable, and nothing is known."""
         if self._state == state:
             return
         self._begin_anew()

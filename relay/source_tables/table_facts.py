@@ -1,4 +1,4 @@
-"""A table as JSON, in what keeps tables: `source-schema.jsonl`, `NAME.tables.jsonl` and the state of a view."""
+"""A table as JSON in the files that store tables: `source-schema.jsonl`, `NAME.tables.jsonl` and the state of a view."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from protocol.sql.tables.source_table import Column, ForeignKey, Key, Table
 
 
 def facts_of(table: Table) -> dict[str, Any]:
-    """`table` for JSON, in one order: the same facts give the same text."""
+    """Return `table` for JSON, in one order: the same facts give the same text."""
     columns: list[dict[str, Any]] = []
     for column in table.columns:
         described: dict[str, Any] = {"name": column.name, "type": column.type}
@@ -54,12 +54,12 @@ def facts_of(table: Table) -> dict[str, Any]:
 
 
 def table_facts(table: Table) -> str:
-    """`facts_of` as JSON: the same text for the same table."""
+    """Return `facts_of` as JSON: the same text for the same table."""
     return json.dumps(facts_of(table), ensure_ascii=False)
 
 
 def table_of_facts(facts: dict[str, Any]) -> Table:
-    """The inverse of `facts_of`. Raises: KeyError, TypeError, ValueError, AttributeError for what describes no table."""
+    """Return the inverse of `facts_of`. Raises: KeyError, TypeError, ValueError, AttributeError for what describes no table."""
     columns = tuple(
         Column(
             str(one["name"]),

@@ -164,7 +164,7 @@ class FileTranslation:
 
     @property
     def first_statement(self) -> int | None:
-        """Of a MariaDB source: where the first transaction is that changes rows by statements; None: none was passed."""
+        """The offset of the first transaction of a MariaDB source that changes rows by statements; None: none was passed."""
         return self._rules.first_statement
 
     @property

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol
 
 
 class GroupEvent(NamedTuple):
-    """An event of the group. `offset` is in the source's file; `length` includes its checksum; `flags` are as archived, with
+    """An event of the group. `offset` is in the source's file; `length` includes its checksum; `flags` are archived ones, with
     markers.
     """
 
@@ -109,7 +109,7 @@ class OutGroup(NamedTuple):
 
 
 class GroupRules(ABC):
-    """The rules of one view, with what they know of tables from the definitions that went by.
+    """The rules of one view, with their knowledge of tables from the definitions that went by.
 
     `plan` gets the groups with
     - an event of a type in `look_at`, or an event that opens or closes no group as it should;
@@ -124,29 +124,29 @@ class GroupRules(ABC):
     """
 
     first_statement: int | None = None
-    """Where in the file the first group of a MariaDB begins whose rows replicas change by statements; None: none was passed."""
+    """The offset in the file of the first group of a MariaDB whose rows replicas change by statements; None: none was passed."""
 
     @property
     def wants_statements(self) -> bool:
-        """Whether every statement matters now (tables without transactions are known, or triggers and functions that may do otherwise
-        on the target), or only definitions and the like."""
+        """True if every statement matters now (tables without transactions are known, or triggers and functions that may have other
+        effects on the target); False if only definitions and the like do."""
         return True
 
     @property
     def watched(self) -> bytes | None:
-        """With `wants_statements`, for `ViewCopy.watch`: of which tables plain statements matter; None: of all. The same object as
-        long as it is the same."""
+        """The tables, for `ViewCopy.watch`, whose plain statements matter with `wants_statements`; None: all. The object is the same as
+        long as its value is."""
         return None
 
     @property
     def wants_removals(self) -> bool:
-        """Whether REPLACE and DELETE may matter where not every statement does. Fixed for a view."""
+        """True if REPLACE and DELETE may matter where not every statement does. Fixed for a view."""
         return False
 
     @property
     def removals(self) -> bytes | None:
-        """With `wants_removals`, for `ViewCopy.watch_removals`: of which tables; None: of all. The same object as long as it is the
-        same."""
+        """The tables, for `ViewCopy.watch_removals`, that matter with `wants_removals`; None: all. The object is the same as long as
+        its value is."""
         return None
 
     @property
@@ -166,8 +166,8 @@ class GroupRules(ABC):
         """Learn from a group that a decision leaves out of the view: its definitions at the source are known from now on."""
 
     def in_place_of(self, group: SourceGroup, empty: OutGroup) -> list[OutGroup] | None:
-        """What the view gets in place of the group that was `skipped` last: `empty` under the group's GTID, so that no number is
-        missing; nothing where it can have none. None: as the policy for GTIDs says."""
+        """Return the replacement of the group that was `skipped` last: `empty` with the group's GTID, so that no number is missing;
+        nothing where it can have none. None: the policy for GTIDs decides."""
         return None
 
     @abstractmethod
@@ -179,8 +179,8 @@ class GroupRules(ABC):
 
     @abstractmethod
     def source_started(self) -> None:
-        """The source was started anew before the next group (`created` of the file's format description is not 0): no temporary table
-        exists."""
+        """Note that the source was started before the next group (`created` of the file's format description is not 0): no temporary
+        table exists."""
 
     @abstractmethod
     def source_went_on(self, *, decided: bool) -> None:
@@ -191,7 +191,7 @@ class GroupRules(ABC):
         """
 
     def of_source(self, server_version: str) -> "GroupRules":
-        """Those that a file of such a server needs: for one that is no newer than the target, less has to be looked at. Both know the
+        """Return the rules that a file of such a server needs: one that is no newer than the target needs fewer checks. Both know the
         same, and `state` is the same."""
         return self
 
@@ -201,8 +201,8 @@ class GroupRules(ABC):
 
     @abstractmethod
     def restore(self, state: bytes) -> None:
-        """Knows what `state` says and nothing else. b"": nothing."""
+        """Set the knowledge to `state` and nothing else. b"": nothing."""
 
     def after_source(self, state: bytes) -> bytes:
-        """What is known where another source goes on, `state` at the end of the former one. Raises: Untranslatable."""
+        """Return the state where another source continues, with `state` that of the former one's end. Raises: Untranslatable."""
         return b""

@@ -42,7 +42,7 @@ _CONSISTENCY_SINCE: Final = (5, 7)
 
 
 class MysqlRules(GroupRules):
-    """Those of a MySQL source. Pure: the same groups in the same order give the same answers."""
+    """The rules of a MySQL source. Pure: the same groups in the same order give the same results."""
 
     def __init__(self, settings: ViewSettings) -> None:
         self._settings = settings
@@ -150,7 +150,7 @@ class MysqlRules(GroupRules):
         self._open_end.note(check_unfinished(group, self._engines, is_followed=is_followed))
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """What becomes of a group. Raises: Untranslatable, and nothing is learned of it."""
+        """Translate a group. Raises: Untranslatable, and nothing is learned of it."""
         return plan_with_recorded(self._plan, group, self.before, self._engines)
 
     def _plan(self, group: SourceGroup) -> list[OutGroup]:

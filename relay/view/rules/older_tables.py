@@ -32,8 +32,8 @@ def plan_with_recorded(
     before: TablesBefore | None,
     book: SourceTables,
 ) -> list[OutGroup]:
-    """What `plan` makes of the group; where it stops at a table that the book does not know, that table is looked up in `before`, noted
-    in the book, and the group is planned again. Nothing is looked up otherwise, so that the same bytes give the same view.
+    """Return the result of `plan` for the group; where it stops at a table that the book does not know, that table is looked up in
+    `before`, noted in the book, and the group is planned again. Nothing else is looked up, so that the same bytes give the same view.
 
     Raises: Untranslatable, and the book learns nothing of the group; OSError.
     """

@@ -61,7 +61,7 @@ class MakingProgress:
         return ViewStatus(self.source, end, self._behind(), self.stop, of, self._needed(), self.waits, self.left_out)
 
     def _needed(self) -> Position | None:
-        """The position to rebuild from: what was handed over may still be queued, and written bytes be lost with the machine."""
+        """Return the position to rebuild from: bytes handed over may still be queued, and written ones lost with the machine."""
         made, generation = self.source, self._archive.current
         synced = generation.synced
         if made is None or synced is None:

@@ -91,7 +91,7 @@ class GroupTranslation:
         self._held = 0
         self._annotation: New | None = None
         self._may_replace = False
-        """Whether the statement of the next rows may be a REPLACE, as its annotation tells."""
+        """True if the statement of the next rows may be a REPLACE, as its annotation shows."""
         self._maps: dict[bytes, ConvertedTable] = {}
         self._last_rows: tuple[int, _KeptRows] | None = None
         """The index in `_pieces` of the statement's last kept rows that do not end it, and these rows."""

@@ -26,7 +26,7 @@ _BETWEEN_GROUPS: Final = frozenset((
 
 
 class MariadbRules(GroupRules):
-    """Those of a MariaDB source: MySQL reads no group of it as it is. Pure: the same groups in the same order give the same answers."""
+    """The rules of a MariaDB source: MySQL reads none of its groups. Pure: the same groups in the same order give the same results."""
 
     def __init__(self, settings: ViewSettings, parts: MariadbParts) -> None:
         self._settings = settings
@@ -62,8 +62,8 @@ class MariadbRules(GroupRules):
         self._parts.tables.restore(self._left_out_xa.taken_from(rest))
 
     def after_source(self, state: bytes) -> bytes:
-        """What is known where another source goes on, `state` at the end of the former one: the GTIDs that were given, and none of the
-        tables, of which the other's binlogs tell anew. Raises: Untranslatable where rows may then be taken for others."""
+        """Return the state where another source continues, with `state` that of the former one's end: the assigned GTIDs, and none of
+        the tables, which the other's binlogs define again. Raises: Untranslatable where rows may then be taken for others."""
         self.restore(state)
         table = self._parts.tables.told_by_definition
         if table:
@@ -112,7 +112,7 @@ class MariadbRules(GroupRules):
     # --- groups -------------------------------------------------------------------------------------------------------------
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """As `GroupRules.plan`."""
+        """Implement `GroupRules.plan`."""
         return plan_with_recorded(self._plan, group, self.before, self._parts.tables)
 
     def _plan(self, group: SourceGroup) -> list[OutGroup]:
@@ -147,7 +147,7 @@ class MariadbRules(GroupRules):
         ]
 
     def skipped(self, group: SourceGroup) -> None:
-        """As `GroupRules.skipped`. Its GTID is given to what the view gets in its place."""
+        """Implement `GroupRules.skipped`. Its GTID is assigned to its replacement."""
         self._left_out = None
         try:
             gtid, body = _head(group)
@@ -165,7 +165,7 @@ class MariadbRules(GroupRules):
                 GroupTranslation(group, gtid, self._parts).learn()
 
     def in_place_of(self, group: SourceGroup, empty: OutGroup) -> list[OutGroup]:
-        """As `GroupRules.in_place_of`."""
+        """Implement `GroupRules.in_place_of`."""
         return [] if self._left_out is None else [empty._replace(number=self._left_out)]
 
 

@@ -18,18 +18,18 @@ from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 
 
 class StatementsOfView:
-    """Translates statements, and tells the tables what they define."""
+    """Translates statements, and reports their definitions to the tables."""
 
     def __init__(self, settings: ViewSettings, tables: MariadbTables, collations: MariadbCollations) -> None:
         self._settings = settings
         self._tables = tables
         self._collations = collations
         self.left_out: list[tuple[str, str]] = []
-        """Since it was emptied: a kind of `LeftOut`, and what."""
+        """The kinds of `LeftOut`, each with a description, since it was emptied."""
 
     def translate(self, query: LoggedQuery, status: TranslatedStatus, *, rows_follow: bool) -> list[bytes]:
-        """What a statement becomes: several texts, of which all but the last commit; none: it is left out. rows_follow: rows of its
-        transaction come after it. Raises: Untranslatable."""
+        """Return the resulting texts, of which all but the last commit; none: it is left out. `rows_follow`: rows of its transaction
+        follow it. Raises: Untranslatable."""
         context = StatementContext(
             query.schema_bytes,
             status.sql_mode,
@@ -64,14 +64,14 @@ class StatementsOfView:
         return list(made.texts)
 
     def _keys_by_server(self, status: bytes) -> bool:
-        """Whether replicas carry out foreign keys otherwise than a MariaDB, in a statement with these variables."""
+        """Return whether replicas execute foreign keys differently than a MariaDB in a statement with these variables."""
         settings = self._settings
         moved = settings.foreign_keys == "server" and settings.target_version >= BY_THE_SERVER_SINCE
         return moved and LoggedQuery(b"", b"", 0, 0, b"", status, "").foreign_key_checks
 
 
 def first_words(text: bytes, server_version: str) -> str:
-    """What a statement does, CREATE USER or GRANT; nothing of what it does it with: there may be a password."""
+    """Return the first words of a statement, such as CREATE USER or GRANT, and nothing else: there may be a password."""
     kind = kind_of(text, server_version)
     return f"{kind.verb} {kind.thing}".strip()
 
@@ -85,7 +85,7 @@ class MariadbParts(NamedTuple):
 
 
 def parts_of(settings: ViewSettings) -> MariadbParts:
-    """New ones, which know no tables yet."""
+    """Return new parts, which know no tables yet."""
     collations = MariadbCollations(settings.collations, TARGETS_BY_NAME[settings.target])
     choice = TargetChoice(settings.target_version, settings.json_columns)
     tables = MariadbTables(collations.number_of, choice, settings.known_kinds, settings.plain_tables)

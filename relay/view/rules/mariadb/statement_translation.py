@@ -61,8 +61,8 @@ class StatementTranslation:
 
 
 def translate_statement(text: bytes, context: StatementContext, known: TablesAtSource) -> StatementTranslation:
-    """What becomes of the text of a Query or Execute_load_query event. A text of which nothing has to be changed comes back byte for
-    byte. Raises: Untranslatable."""
+    """Translate the text of a Query or Execute_load_query event. A text that needs no change is returned byte for byte.
+    Raises: Untranslatable."""
     is_control = kind_of(text, context.server_version).purpose is Purpose.CONTROL
     if is_control and b"/*!" not in text and b"/*M!" not in text:  # MySQL may not read what is in such a comment
         return StatementTranslation((text,))

@@ -1,1 +1,1 @@
-"""A logged statement: its words, the tables that it names, and where in its text things stand."""
+"""A logged statement: its words, the tables that it names, and the places of these in its text."""

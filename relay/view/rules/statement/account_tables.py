@@ -1,4 +1,4 @@
-"""Tables that hold accounts and privileges, which servers of other versions keep otherwise."""
+"""Tables that contain accounts and privileges, which servers of other versions store differently."""
 
 from typing import Final
 
@@ -8,9 +8,9 @@ ACCOUNT_TABLES: Final = frozenset((
     "user", "db", "host", "tables_priv", "columns_priv", "procs_priv", "proxies_priv", "global_grants", "role_edges", "default_roles",
     "password_history",
 ))  # fmt: skip
-"""Tables of the schema `mysql` that hold accounts and privileges, of all versions."""
+"""The tables of the schema `mysql` that contain accounts and privileges, of all versions."""
 
 
 def is_account_table(name: TableName) -> bool:
-    """Whether the table holds accounts or privileges."""
+    """Return whether the table contains accounts or privileges."""
     return name[0].lower() == "mysql" and name[1].lower() in ACCOUNT_TABLES

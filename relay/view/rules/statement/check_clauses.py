@@ -1,6 +1,6 @@
-"""CHECK (…) of a definition, which MySQL before 8.0.16 reads and forgets, and newer servers enforce.
+"""CHECK (…) of a definition, which MySQL before 8.0.16 reads and ignores, and newer servers enforce.
 
-Taken out, and not made NOT ENFORCED: newer servers refuse some expressions that older ones read (3812 to 3815), want names that no
+It is removed, and not made NOT ENFORCED: newer servers refuse some expressions that older ones read (3812 to 3815), want names that no
 other table of the schema has (3822), and drop no column that a constraint names (3959).
 """
 
@@ -25,7 +25,7 @@ class _Range(NamedTuple):
 
 
 def without_checks(query: LoggedQuery) -> list[TextEdit]:
-    """The edits that take each CHECK out of CREATE TABLE or ALTER TABLE, with its name and its comma. Raises: UnsupportedSyntax."""
+    """Return the edits that remove each CHECK from CREATE or ALTER TABLE, with name and comma. Raises: UnsupportedSyntax."""
     made = query.definition
     if made is None:
         return []
@@ -46,7 +46,7 @@ class _Checks:
         self._checks = checks
 
     def of_list(self, listed: ElementList) -> list[_Range]:
-        """The clauses in a list of columns and keys, all of it where it has nothing else."""
+        """Return the clauses in a list of columns and keys, all of it where it contains nothing else."""
         elements = [self._range(one.start, one.stop) for one in listed.elements]
         checks = [self._within(one.start, one.stop) for one in listed.elements]
         kept = [not self._own(found) for found in checks]
@@ -61,7 +61,7 @@ class _Checks:
         return found + _commas(elements, kept)
 
     def of_actions(self, actions: Sequence[Action]) -> list[_Range]:
-        """The clauses in the actions of ALTER TABLE, and those actions that are nothing else."""
+        """Return the clauses in the actions of ALTER TABLE, and those actions that contain nothing else."""
         kept: list[bool] = []
         found: list[_Range] = []
         for action in actions:
@@ -82,7 +82,7 @@ class _Checks:
         return found + _commas([self._range(one.start, one.stop) for one in actions], kept)
 
     def _at(self, place: int) -> int:
-        """The token that begins there, or the first one after it."""
+        """Return the token that begins there, or the first one after it."""
         return bisect_left(self._tokens, place, key=lambda token: token.start)
 
     def _range(self, start: int, stop: int) -> _Range:
@@ -94,12 +94,12 @@ class _Checks:
 
     @staticmethod
     def _own(checks: Sequence[CheckClause]) -> bool:
-        """True where the element is such a clause, and no column that has some."""
+        """Return True if the element is such a clause, and no column that has some."""
         return bool(checks) and not checks[0].of_column
 
 
 def _commas(elements: Sequence[_Range], kept: Sequence[bool]) -> list[_Range]:
-    """Those that go with elements that do not stay: the one before, or after where nothing that stays is before."""
+    """Return the commas that are removed with their elements: the one before, or after where nothing that stays is before."""
     found = []
     stayed = False
     for number, stays in enumerate(kept):
@@ -113,7 +113,7 @@ def _commas(elements: Sequence[_Range], kept: Sequence[bool]) -> list[_Range]:
 
 
 def _joined(ranges: Sequence[_Range]) -> list[_Range]:
-    """Neighbours as one, in order."""
+    """Return adjacent ranges as one, in order."""
     made: list[_Range] = []
     for one in sorted(ranges):
         if made and made[-1].stop == one.start:

@@ -1,5 +1,5 @@
 """Foreign keys with parts in comments for servers, `/*!50000 … */`: InnoDB of MySQL before 8.0 reads keys from the text of a definition
-without any comments (tried: 5.6.24), newer servers act by what stands in them (tried: 9.7.4)."""
+without any comments (tried: 5.6.24), newer servers execute the comments' content (tried: 9.7.4)."""
 
 from typing import Final
 
@@ -9,14 +9,14 @@ from protocol.sql.tables.ddl_statement import TableDefinition
 from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 
 _READS_ALL: Final = "9.99.99"
-"""A version that reads what stands in the comments for any server."""
+"""A version that reads the content of comments for any server."""
 
 
 def has_commented_keys(query: LoggedQuery, made: TableDefinition) -> bool:
-    """Whether a word of a FOREIGN KEY stands in such a comment, of the definition that the query is, as read. Raises:
+    """Return whether a word of a FOREIGN KEY is in such a comment, in the definition that the query is, as read. Raises:
     UnsupportedSyntax.
 
-    REFERENCES behind a column is none: before 9.0 no server makes anything of it.
+    REFERENCES after a column does not count: before 9.0 servers ignore it.
     """
     if b"/*!" not in query.raw:
         return False
@@ -32,14 +32,14 @@ def has_commented_keys(query: LoggedQuery, made: TableDefinition) -> bool:
 
 
 def _is_of_key(tokens: list[SqlToken], at: int) -> bool:
-    """Whether the word belongs to a foreign key wherever it stands."""
+    """Return whether the word always belongs to a foreign key."""
     if is_word(tokens[at], "ON") and is_word(tokens[at + 1], "DELETE", "UPDATE"):
         return not is_word(tokens[at + 2], *NOW_FUNCTIONS)
     return is_word(tokens[at], "FOREIGN", "REFERENCES", "MATCH", "CASCADE")
 
 
 def _range_of_key(tokens: list[SqlToken], references: tuple[SqlToken, ...]) -> range:
-    """From CONSTRAINT or FOREIGN of a key to its end, as offsets in the text."""
+    """Return the offsets in the text from CONSTRAINT or FOREIGN of a key to its end."""
     at = tokens.index(references[0])
     while not is_word(tokens[at], "FOREIGN"):
         at -= 1

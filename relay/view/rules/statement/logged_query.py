@@ -12,13 +12,13 @@ from protocol.sql.lexer import SqlToken, TokenKind
 from protocol.sql.statements.statement import SqlStatement
 
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
-# What BEGIN and COMMIT of our own take over of a statement: flags, sql_mode, catalog, character sets.
+# The variables of a statement that our own BEGIN and COMMIT copy: flags, sql_mode, catalog, character sets.
 _TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
 
 
-@dataclass  # not frozen: there is one for each statement, and that costs
+@dataclass  # not frozen: there is one for each statement, and that costs time
 class LoggedQuery(SqlStatement):
-    """`head`: the body up to the text."""
+    """The statement of an event; `head` is the body up to the text."""
 
     head: bytes
     raw: bytes
@@ -36,26 +36,26 @@ class LoggedQuery(SqlStatement):
 
     @cached_property
     def sql_mode(self) -> int:
-        """Under which it ran."""
+        """The sql_mode under which it ran."""
         return int.from_bytes(self._values.get(SQL_MODE, b""), "little")
 
     @property
     def foreign_key_checks(self) -> bool:
-        """Whether it ran with foreign_key_checks = 1."""
+        """True if it ran with foreign_key_checks = 1."""
         return not int.from_bytes(self._values.get(FLAGS, b""), "little") & _NO_FOREIGN_KEY_CHECKS
 
     def with_text(self, raw: bytes) -> bytes:
-        """The body of the event with another statement."""
+        """Return the body of the event with another statement."""
         return self.head + raw
 
     def control(self, text: bytes) -> bytes:
-        """The body of a Query for BEGIN or COMMIT of the same connection, in the same database, under the same modes."""
+        """Return the body of a Query for BEGIN or COMMIT of the same connection, in the same database, under the same modes."""
         status = encode_status({code: value for code, value in self._values.items() if code in _TAKEN_OVER})
         return Query(self.thread_id, 0, 0, status, self.schema_bytes, text).encode()
 
     @property
     def charset(self) -> str | None:
-        """Of the client that wrote it."""
+        """The character set of the client that wrote it."""
         return charset_of_column(int.from_bytes(self._values.get(CHARSETS, b"")[:2], "little"))
 
     @cached_property
@@ -64,7 +64,7 @@ class LoggedQuery(SqlStatement):
 
 
 def read_logged_query(event_type: int, body: bytes, post_lengths: bytes, server_version: str) -> LoggedQuery:
-    """The statement of a Query or Execute_load_query event. `post_lengths`: by type code. Raises: Malformed."""
+    """Return the statement of a Query or Execute_load_query event; `post_lengths` are by type code. Raises: Malformed."""
     query = read_query(event_type, body, post_lengths[event_type])
     return LoggedQuery(
         head=body[: len(body) - len(query.text)],
@@ -79,5 +79,5 @@ def read_logged_query(event_type: int, body: bytes, post_lengths: bytes, server_
 
 
 def is_word(token: SqlToken, *words: str) -> bool:
-    """Whether the token is one of these keywords, not quoted."""
+    """Return whether the token is one of these keywords, not quoted."""
     return token.kind is TokenKind.WORD and token.upper in words

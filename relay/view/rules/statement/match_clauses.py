@@ -1,4 +1,4 @@
-"""MATCH in a foreign key, behind which MySQL before 8.0 reads no ON DELETE and no ON UPDATE (tried: 5.6.24, 9.7.4)."""
+"""MATCH in a foreign key, after which MySQL before 8.0 reads no ON DELETE and no ON UPDATE (tried: 5.6.24, 9.7.4)."""
 
 from typing import Final
 
@@ -14,10 +14,10 @@ _KEYS_IN_PLACE_SINCE: Final = (5, 6, 0)
 
 
 def forgets_actions(query: LoggedQuery, made: TableDefinition) -> bool | None:
-    """Whether the source makes nothing of ON DELETE and ON UPDATE behind MATCH; None: not known.
+    """Return whether the source ignores ON DELETE and ON UPDATE after MATCH; None: not known.
 
-    InnoDB forgets them, which reads the text of a definition without its comments, those for servers too. With foreign_key_checks = 0
-    an ALTER TABLE may add the key in place: then the server tells InnoDB of them.
+    InnoDB ignores them, which reads the text of a definition without its comments, those for servers too. With foreign_key_checks = 0
+    an ALTER TABLE may add the key in place: then the server passes them to InnoDB.
     """
     in_place = isinstance(made, AlterTable) and not query.foreign_key_checks
     may_be_in_place = in_place and version_numbers(query.server_version) >= _KEYS_IN_PLACE_SINCE
@@ -26,12 +26,12 @@ def forgets_actions(query: LoggedQuery, made: TableDefinition) -> bool | None:
 
 
 def has_actions_behind_match(made: TableDefinition) -> bool:
-    """Whether some FOREIGN KEY of the definition has ON DELETE or ON UPDATE there."""
+    """Return whether some FOREIGN KEY of the definition has ON DELETE or ON UPDATE there."""
     return any(map(_has_actions, _clauses(made)))
 
 
 def without_actions(query: LoggedQuery, made: TableDefinition) -> list[TextEdit]:
-    """What takes MATCH with what follows it out of the definition, where ON DELETE or ON UPDATE does."""
+    """Return the edits that remove MATCH with what follows it from the definition, where ON DELETE or ON UPDATE does."""
     return [edit for one in _clauses(made) if _has_actions(one) for edit in removed_words(query, one.from_match)]
 
 

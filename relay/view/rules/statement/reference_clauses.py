@@ -1,4 +1,4 @@
-"""REFERENCES behind a column of a definition, which servers before 9.0, and engines without foreign keys, read and forget."""
+"""REFERENCES after a column of a definition, which servers before 9.0, and engines without foreign keys, read and ignore."""
 
 from protocol.sql.edits import TextEdit
 from protocol.sql.tables.ddl_statement import TableDefinition
@@ -7,5 +7,5 @@ from relay.view.rules.statement.removed_words import removed_words
 
 
 def without_references(query: LoggedQuery, made: TableDefinition) -> list[TextEdit]:
-    """What takes each such clause out of the definition that the query is, as read; FOREIGN KEY (…) REFERENCES stays."""
+    """Return the edits that remove each such clause from the query's definition, as read; FOREIGN KEY (…) REFERENCES stays."""
     return [edit for key in made.written.inline for edit in removed_words(query, key.references.tokens)]

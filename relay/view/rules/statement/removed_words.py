@@ -1,4 +1,4 @@
-"""Words of a logged statement taken out of its text."""
+"""Words of a logged statement are removed from its text."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from relay.view.rules.statement.logged_query import LoggedQuery
 
 
 def removed_words(query: LoggedQuery, tokens: Sequence[SqlToken]) -> list[TextEdit]:
-    """What takes out the words `tokens`, which stand side by side; comments for servers that begin or end among them stay whole."""
+    """Return the edits that remove the adjacent words `tokens`; comments for servers that begin or end among them stay whole."""
     start, stop = tokens[0].start, tokens[-1].stop
     inside = query.raw[start:stop]
     if b"/*" in inside or b"*/" in inside:

@@ -1,6 +1,6 @@
-"""The body of a trigger, a function or a procedure: which tables it changes, and what it calls.
+"""The body of a trigger, a function or a procedure: the tables that it changes, and the routines that it calls.
 
-Such bodies hold no prepared statements, and no definitions but of temporary tables: their text tells all.
+Such bodies contain no prepared statements, and no definitions except of temporary tables: their text says everything.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from relay.source_tables.programs import BodyChange, RoutineBody
 from relay.view.rules.statement.logged_query import is_word
 
 _CHANGES: Final = ("INSERT", "REPLACE", "UPDATE", "DELETE")
-# In front of such a word that begins no statement: FOR UPDATE, ON DUPLICATE KEY UPDATE, ON DELETE, AFTER INSERT.
+# The words before such a word that begins no statement: FOR UPDATE, ON DUPLICATE KEY UPDATE, ON DELETE, AFTER INSERT.
 _NO_STATEMENT: Final = ("FOR", "KEY", "ON", "AFTER", "BEFORE")
 
 
 def read_routine_body(query: SqlStatement, tokens: Sequence[SqlToken], schema: str) -> RoutineBody:
-    """Of the words `tokens` of the statement `query`, from the body's first on. schema: that names without one are in.
+    """Return the body in the words `tokens` of the statement `query`, from its first word on. `schema` is that of names without one.
 
-    A change of which nobody can tell the tables is left out: a server that reads it as this does refuses it. Raises: UnsupportedSyntax.
+    A change whose tables are unknown is left out: a server that reads it in the same way refuses it. Raises: UnsupportedSyntax.
     """
     changes: dict[BodyChange, None] = {}
     for index, token in enumerate(tokens):
@@ -41,7 +41,7 @@ def read_routine_body(query: SqlStatement, tokens: Sequence[SqlToken], schema: s
 
 
 def change_of(query: SqlStatement, verb: str) -> BodyChange:
-    """What a statement changes itself. verb: of the change; that of LOAD DATA is another than the statement's.
+    """Return the statement's own change. `verb` is that of the change; that of LOAD DATA differs from the statement's.
 
     Raises: UnsupportedSyntax.
     """
@@ -50,7 +50,7 @@ def change_of(query: SqlStatement, verb: str) -> BodyChange:
 
 
 def _statement(query: SqlStatement, tokens: Sequence[SqlToken], at: int, schema: str) -> SqlStatement:
-    """The statement of the body that begins at the token `at`."""
+    """Return the statement of the body that begins at the token `at`."""
     stop = at
     while tokens[stop].kind is not TokenKind.END and tokens[stop].upper != ";":
         stop += 1

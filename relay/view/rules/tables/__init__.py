@@ -1,1 +1,1 @@
-"""What is known of the source's tables at one place of its binlogs, as the rules need it."""
+"""The source's tables at one place of its binlogs, as far as they are known and as the rules need them."""

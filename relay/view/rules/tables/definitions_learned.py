@@ -1,4 +1,4 @@
-"""What a statement does to what is known of tables."""
+"""Statements change what is known of tables."""
 
 from typing import Final
 
@@ -19,13 +19,13 @@ from relay.view.rules.statement.routine_body import read_routine_body
 from relay.view.rules.tables.table_engines import TableEngines
 
 _INLINE_KEYS_SINCE: Final = (9, 0, 0)
-"""REFERENCES after a column makes a foreign key; before, servers read it and forget it."""
+"""The version from which REFERENCES after a column creates a foreign key; before, servers read and ignore it."""
 _OF_TABLES: Final = frozenset(("TABLE", "TABLES", "TEMPORARY", "DATABASE", "SCHEMA"))
 
 
 def learn(engines: TableEngines, query: LoggedQuery) -> None:
-    """The book goes on to the place after a statement; one that defines nothing changes nothing, and one that nobody understands
-    makes the tables doubtful that it may name."""
+    """Move the book after a statement; one that defines nothing changes nothing, and one that cannot be read makes the tables that it
+    may name doubtful."""
     if not query.kind.may_define:
         return
     try:
@@ -103,7 +103,7 @@ def _foreign_keys(query: LoggedQuery, made: TableDefinition) -> list[tuple[str, 
 
 
 def _learn_body(engines: TableEngines, words: StatementWords) -> None:
-    """CREATE [DEFINER = …] TRIGGER name BEFORE INSERT ON table FOR EACH ROW …, a routine or a view; else it is no table."""
+    """Learn from CREATE [DEFINER = …] TRIGGER name BEFORE INSERT ON table FOR EACH ROW …, a routine or a view; skip others."""
     words.expect("CREATE")
     words.accept("OR", "REPLACE")
     if words.accept("ALGORITHM", "="):
@@ -137,7 +137,7 @@ def _learn_body(engines: TableEngines, words: StatementWords) -> None:
 
 
 def _learn_view(engines: TableEngines, words: StatementWords) -> None:
-    """From its name on."""
+    """Learn a view from its name on."""
     name = words.table_name()
     try:
         engines.put_program((VIEW, *name), KnownProgram((VIEW, *name), reads=read_tables(words.query)))
@@ -157,7 +157,7 @@ def _learn_routine(engines: TableEngines, words: StatementWords) -> None:
 
 
 def _routine_name(words: StatementWords) -> TableName | None:
-    """None: it is in no schema, as functions of shared libraries are."""
+    """Return the routine's name; None: it is in no schema, as functions of shared libraries are."""
     try:
         return words.table_name()
     except UnsupportedSyntax:
@@ -165,7 +165,7 @@ def _routine_name(words: StatementWords) -> TableName | None:
 
 
 def _body_of(words: StatementWords, schema: str) -> RoutineBody:
-    """What stands behind the cursor; nothing where that cannot be read."""
+    """Return the body after the cursor; an empty one where it cannot be read."""
     try:
         return read_routine_body(words.query, words.tokens[words.at :], schema)
     except UnsupportedSyntax:
@@ -182,7 +182,7 @@ def _learn_removal(engines: TableEngines, query: LoggedQuery) -> None:
 
 
 def _learn_drop(engines: TableEngines, words: StatementWords) -> None:
-    """DROP of a trigger, a view or a routine; else it is no program."""
+    """Learn from DROP of a trigger, a view or a routine; skip others."""
     words.expect("DROP")
     if words.accept("TRIGGER"):
         words.accept("IF", "EXISTS")

@@ -1,4 +1,4 @@
-"""Triggers, functions and procedures that the archive has the definitions of: what happens inside of them when a statement runs."""
+"""Triggers, functions and procedures defined in the archive: the changes inside them when a statement runs."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -14,33 +14,33 @@ _FIRES: Final = {
     "UPDATE": frozenset(("UPDATE", "")),
     "DELETE": frozenset(("DELETE", "")),
 }
-"""Events of triggers by the statement's verb; "": nobody knows which."""
+"""The events of triggers by the statement's verb; "": unknown."""
 _ON_DUPLICATE: Final = frozenset(("INSERT", "UPDATE", ""))
 
 
 class StoredBody(NamedTuple):
-    """told: `the trigger d.tr`, for people."""
+    """A body; `told` is its name for people, such as `the trigger d.tr`."""
 
     told: str
     body: RoutineBody
 
 
 class InnerChange(NamedTuple):
-    """A change that is made inside of something else."""
+    """A change that is made inside a body."""
 
     change: BodyChange
     inside: StoredBody
 
 
 class BodiesFound(NamedTuple):
-    """tables: in lower case, whose triggers are among them. functions: whether functions are."""
+    """`tables`, in lower case, have triggers among those found. `functions`: functions are among them."""
 
     tables: tuple[TableName, ...]
     functions: bool
 
 
 class StoredBodies:
-    """Names are compared without regard to case. tables_of: the tables behind names that may be views'."""
+    """The bodies, by names without regard to case. `tables_of` returns the tables behind names that may be views'."""
 
     def __init__(
         self,
@@ -67,19 +67,19 @@ class StoredBodies:
                 self._told_functions.append(stored.told)
                 functions.add(of_name[1])
         self.functions = frozenset(functions)
-        """Their names without schemas, in lower case."""
+        """The functions' names without schemas, in lower case."""
         self.any_on_update = any(event in _FIRES["UPDATE"] for some in self._by_table.values() for event, _ in some)
-        """Whether UPDATE of some table fires a trigger."""
+        """True if UPDATE of some table fires a trigger."""
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
     def has_update_trigger(self, table: TableName) -> bool:
-        """Whether UPDATE of the table fires one."""
+        """Return whether UPDATE of the table fires one."""
         return any(event in _FIRES["UPDATE"] for event, _body in self._by_table.get(in_lower_case(table), ()))
 
     def leading_to(self, wanted: Callable[[BodyChange], bool]) -> "BodiesFound":
-        """The triggers and functions in which, or inside of what they set off, such a change is made."""
+        """Return the triggers and functions in which, or inside bodies that they run, such a change is made."""
         open_ends = [one.told for one in self._all if any(map(wanted, one.body.changes))]
         found: set[str] = set()
         while open_ends:
@@ -92,7 +92,7 @@ class StoredBodies:
 
     @cached_property
     def _set_off_by(self) -> dict[str, list[str]]:
-        """Of each body those that set it off themselves."""
+        """Return for each body those that run it directly."""
         made: dict[str, list[str]] = {}
         for one in self._all:
             for inside in self._inside(one.body.changes, one.body.calls):
@@ -100,7 +100,7 @@ class StoredBodies:
         return made
 
     def reached(self, changes: Iterable[BodyChange], calls: Iterable[TableName]) -> list[InnerChange]:
-        """All that is changed inside where these changes are made and these routines are called, to any depth."""
+        """Return all changes inside bodies that these changes and calls run, to any depth."""
         found: list[InnerChange] = []
         seen: set[str] = set()
         open_ends = self._inside(changes, calls)

@@ -1,4 +1,4 @@
-"""What a view of a MySQL asks the book of tables: engines, triggers, and which tables refer to which."""
+"""The book of tables with the answers that a view of a MySQL needs: engines, triggers, and the tables that refer to others."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,13 +14,13 @@ from relay.source_tables.table_book import SourceTables
 from relay.view.rules.tables.stored_bodies import StoredBodies
 
 ANY_TABLE: Final = "*"
-"""In `known_engines` and `plain_tables`: of all tables that nothing is known of."""
+"""The key in `known_engines` and `plain_tables` for all tables of which nothing is known."""
 NamedKeys = Sequence[tuple[str, ForeignKey]]
-"""Foreign keys with their names; "": the server makes one up."""
+"""Foreign keys with their names; "": the server generates one."""
 
 
 class TableEngines(SourceTables):
-    """`known`, `plain`: answers of the configuration about tables from before the archive, see ViewSettings."""
+    """The book with `known` and `plain`, the configured answers about tables from before the archive, see ViewSettings."""
 
     certain = False
     notes_absent = False
@@ -36,7 +36,7 @@ class TableEngines(SourceTables):
         super()._begin_anew()
         self._bodies: StoredBodies | None = None
         self._behind_each: dict[TableName, frozenset[TableName]] | None = None
-        """The tables in lower case behind each view; None: to be found out."""
+        """The tables in lower case behind each view; None: they must be computed."""
         self._worked_out_at: object = None
         self._without = 0
 
@@ -47,11 +47,11 @@ class TableEngines(SourceTables):
 
     @property
     def any_without_transactions(self) -> bool:
-        """Whether some table that exists keeps what is rolled back."""
+        """True if some table that exists keeps what is rolled back."""
         return self._told_without or self._without > 0
 
     def without_transactions(self) -> list[TableName] | None:
-        """The tables that are known to keep what is rolled back; None: it may be any."""
+        """Return the tables that are known to keep what is rolled back; None: it may be any."""
         if has_transactions(self._known.get(ANY_TABLE, "")) is False:
             return None
         without = [name for name, engine in self._known.items() if has_transactions(engine) is False]
@@ -59,11 +59,11 @@ class TableEngines(SourceTables):
         return names + [name for name, known in self._tables.items() if known.keeps_rollbacks]
 
     def with_triggers(self) -> list[TableName]:
-        """The tables that are known to have triggers."""
+        """Return the tables that are known to have triggers."""
         return [program.table for program in self._programs.values() if program.table is not None]
 
     def facts(self, name: TableName, thread_id: int | None = None) -> KnownTable | None:
-        """A table as a connection (None: row events) sees it; None: it is from before the archive, and nobody reported it."""
+        """Return a table as a connection (None: row events) sees it; None: it is from before the archive, and was not reported."""
         if thread_id is not None and self._temporary:
             temporary = self._temporary.get((thread_id, *name))
             if temporary is not None:
@@ -94,7 +94,7 @@ class TableEngines(SourceTables):
             self._bodies = self._behind_each = None
 
     def behind_views(self, names: Iterable[TableName]) -> tuple[TableName, ...]:
-        """The tables that these names stand for: of a known view those that it reads."""
+        """Return the tables that these names stand for: those that a known view reads."""
         found: dict[TableName, None] = {}
         open_ends = list(names)
         seen: set[TableName] = set()
@@ -109,7 +109,7 @@ class TableEngines(SourceTables):
         return tuple(found)
 
     def with_views(self, names: Iterable[TableName]) -> list[TableName]:
-        """These tables, and the known views that stand for one of them."""
+        """Return these tables, and the known views that stand for one of them."""
         wanted = list(names)
         self._check_worked_out()
         if self._behind_each is None:
@@ -119,51 +119,51 @@ class TableEngines(SourceTables):
         return [*wanted, *(view for view, tables in self._behind_each.items() if not lower.isdisjoint(tables))]
 
     def knows_references_to(self, name: TableName, thread_id: int) -> bool:
-        """Whether `references` has every foreign key to a table that is to delete or change rows."""
+        """Return whether `references` contains every foreign key to a table that would delete or change rows."""
         facts = self.facts(name, thread_id)
         known = facts is not None and (facts.temporary or facts.references_known or facts.keeps_rollbacks is True)
         return known or self.is_known_plain(name)
 
     def is_known_plain(self, name: TableName) -> bool:
-        """Whether somebody told that a table from before the archive has neither such foreign keys to it nor DELETE triggers."""
+        """Return whether a table from before the archive is configured to have no such foreign keys to it and no DELETE triggers."""
         return ANY_TABLE in self._plain or f"{name[0]}.{name[1]}" in self._plain
 
     @property
     def all_told_plain(self) -> bool:
-        """Whether that was told of all tables that nothing is known of."""
+        """True if this is configured for all tables of which nothing is known."""
         return ANY_TABLE in self._plain
 
     def triggers_of(self, name: TableName) -> list[KnownProgram] | None:
-        """Those of a table; None: there may be some from before the archive.
+        """Return the triggers of a table; None: there may be some from before the archive.
 
-        Whoever tells a table's engine also tells that such triggers write no table without transactions.
+        A configured engine implies that such triggers write no table without transactions.
         """
         facts = self.facts(name)
         return self.known_triggers(name) if facts is not None and facts.since_create else None
 
     def known_triggers(self, name: TableName) -> list[KnownProgram]:
-        """Those of a table that the archive's statements created; there may be others."""
+        """Return the triggers of a table that the archive's statements created; there may be others."""
         return [program for program in self.programs_behind(name) if program.name[0] == TRIGGER]
 
     def knows_triggers_of(self, name: TableName) -> bool:
-        """Whether the archive has the statement that made the table, so that it has no other triggers: an engine that was told says
-        nothing of those."""
+        """Return whether the archive contains the statement that created the table, so that it has no other triggers: a configured
+        engine implies nothing about those."""
         known = self.get(name)
         return known is not None and known.since_create
 
     @property
     def has_triggers(self) -> bool:
-        """Whether triggers are known."""
+        """True if triggers are known."""
         return any(program.name[0] == TRIGGER for program in self._programs.values())
 
     def changing_among(self, names: Collection[str] | None) -> list[TableName]:
-        """The tables with one of these names, in lower case (None: of any), that may keep what is rolled back."""
+        """Return the tables with one of these names, in lower case (None: of any), that may keep what is rolled back."""
         plain = self.without_transactions()
         if plain is None:
             return [(ANY_TABLE, ANY_TABLE)]
         return [name for name in plain if names is None or name[1].lower() in names]
 
-    # ---- what definitions do ----
+    # ---- the effects of definitions ----
 
     def create(
         self,
@@ -202,7 +202,7 @@ class TableEngines(SourceTables):
         return exists is not False
 
     def create_temporary(self, thread_id: int, name: TableName, engine: str, server_version: str) -> None:
-        """CREATE TEMPORARY TABLE."""
+        """Apply CREATE TEMPORARY TABLE."""
         default = default_engine(server_version)
         self.put_temporary(thread_id, name, KnownTable(Table(*name, engine), default_engine=default, since_create=True))
 
@@ -216,7 +216,7 @@ class TableEngines(SourceTables):
         if_not_exists: bool = False,
         checked: bool = True,
     ) -> None:
-        """CREATE TABLE … LIKE, which copies no foreign keys. checked: as of `create`."""
+        """Apply CREATE TABLE … LIKE, which copies no foreign keys. `checked` is as for `create`."""
         source = self.facts(like, thread_id) or KnownTable(Table(*like, UNKNOWN_ENGINE))
         table = replace(source.table, schema=name[0], name=name[1], foreign_keys=())
         made = source._replace(table=table, since_create=True, is_recorded=False)
@@ -227,7 +227,7 @@ class TableEngines(SourceTables):
             self.put(name, made._replace(temporary=False, references_known=known), is_new=True)
 
     def alter_engine(self, name: TableName, engine: str, thread_id: int) -> None:
-        """ALTER TABLE … ENGINE."""
+        """Apply ALTER TABLE … ENGINE."""
         temporary = self._temporary.get((thread_id, *name))
         if temporary is not None:
             table = replace(temporary.table, engine=engine)
@@ -258,7 +258,7 @@ class TableEngines(SourceTables):
         self.put((known.table.schema, known.table.name), known)
 
     def rename_table(self, old: TableName, new: TableName, thread_id: int) -> None:
-        """RENAME TABLE, ALTER TABLE … RENAME."""
+        """Apply RENAME TABLE, ALTER TABLE … RENAME."""
         temporary = self._temporary.get((thread_id, *old))
         if temporary is not None:
             self.drop_temporary(thread_id, old)
@@ -271,7 +271,7 @@ class TableEngines(SourceTables):
         self.rename(old, new)
 
     def drop_program(self, kind: str, name: TableName) -> None:
-        """DROP TRIGGER, DROP VIEW, DROP FUNCTION, DROP PROCEDURE."""
+        """Apply DROP TRIGGER, DROP VIEW, DROP FUNCTION, DROP PROCEDURE."""
         if kind == TRIGGER:
             self.put_program((kind, *name), None)
             return
@@ -283,8 +283,8 @@ class TableEngines(SourceTables):
                 self.put_program(program.name, None)
 
     def doubt_words(self, words: frozenset[str] | None, *, references: bool = False) -> None:
-        """A definition that nobody understands contained these words in lower case (None: it may be about any table). references: it
-        may define foreign keys to any table."""
+        """Note an unreadable definition with these words in lower case (None: it may be about any table). `references`: it may define
+        foreign keys to any table."""
         for schema in list(self._complete):
             self._set(self._complete, schema, None)
         for name, known in list(self._tables.items()):
@@ -296,7 +296,7 @@ class TableEngines(SourceTables):
 
 
 def _named(had: NamedKeys, table: str, keys: NamedKeys) -> tuple[tuple[str, ForeignKey], ...]:
-    """The keys, with names that the server makes up for a table which `had` these before."""
+    """Return the keys, with the names that the server generates for a table which `had` these before."""
     number = last_number((name for name, _key in had), table)
     named = []
     for name, key in keys:

@@ -49,8 +49,8 @@ class _Part(NamedTuple):
 
 
 class TargetRules(GroupRules):
-    """Makes each group readable for `settings.target`, then lets `inner` see what came of it, where there are such rules. Each
-    statement has status variables that the target may not know.
+    """Makes each group readable for `settings.target`, then passes the result to `inner`, where there are such rules. Each statement
+    has status variables that the target may not know.
 
     `inner` gets places that are no offsets of the file: it may only copy what it was shown, as ranges of whole events.
     """
@@ -69,7 +69,7 @@ class TargetRules(GroupRules):
         return bytes(kind not in _AS_THEY_ARE or kind > known for kind in range(256))
 
     def of_source(self, server_version: str) -> GroupRules:
-        """As `GroupRules.of_source`."""
+        """Implement `GroupRules.of_source`."""
         return self if is_newer(server_version, self._settings) else self._inner or self
 
     def skipped(self, group: SourceGroup) -> None:
@@ -102,9 +102,7 @@ class TargetRules(GroupRules):
             self._inner.restore(state)
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """Implement `GroupRules.plan`. `gtid` "source" without a Gtid event among the pieces: the target has none, none is
-        prepended.
-        """
+        """Implement `GroupRules.plan`. With `gtid` "source" and no Gtid event among the pieces, the target has none: none is added."""
         if not is_newer(group.server_version, self._settings):
             return self._inner.plan(group) if self._inner is not None else _whole(group)
         head = self._first_of(group)
@@ -123,7 +121,7 @@ class TargetRules(GroupRules):
             raise
 
     def in_place_of(self, group: SourceGroup, empty: OutGroup) -> list[OutGroup]:
-        """As `GroupRules.in_place_of`. Nothing under a GTID that the target cannot read, and where there are none."""
+        """Implement `GroupRules.in_place_of`. It is nothing where the target cannot read the GTID, and where there are none."""
         try:
             head = self._first_of(group)
         except Untranslatable:

@@ -1,1 +1,1 @@
-"""What a statement that changes rows touches: where replicas would change others in silence, the view stops."""
+"""The effects of a statement that changes rows: where replicas would silently change others, the view stops."""

@@ -1,4 +1,4 @@
-"""Why a statement that changes rows may change others on the replicas, where no server reports it."""
+"""The reasons why a statement may change other rows on the replicas, where no server reports it."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _OTHER_BYTES: Final = frozenset(("uuid", "inet4", "inet6"))
 
 
 def check_changes(words: EditableStatement, named: NamedWords, known: TablesAtSource) -> None:
-    """Of a statement as a whole, and of all that it sets off. Raises: Untranslatable."""
+    """Check a statement as a whole, and everything that it runs. Raises: Untranslatable."""
     context = words.context
     if context.connection and named.compares_values and not context.collations.compares_alike(context.connection):
         raise statement_stops.statement_differs(
@@ -41,7 +41,7 @@ def check_changes(words: EditableStatement, named: NamedWords, known: TablesAtSo
 
 
 def table_difference(table: Table) -> str:
-    """Why statements over a table do something else at the replica, where its rows and keys are not quite the source's; "": nothing."""
+    """Return why statements on a table differ at the replica, where its rows and keys are not quite the source's; "": they do not."""
     for column in table.columns:
         if type_parts(column.type)[0] in _OTHER_BYTES:
             return f"whose column {column.name} of type {column.type} is bytes there"
@@ -90,7 +90,7 @@ def _check(words: EditableStatement, named: NamedWords, known: TablesAtSource, w
 
 
 def _check_references(words: EditableStatement, named: NamedWords, known: TablesAtSource) -> None:
-    """REPLACE and DELETE of rows that others refer to: InnoDB and MySQL from 9.6 on leave other rows behind."""
+    """Check REPLACE and DELETE of rows that others refer to: InnoDB and MySQL from 9.6 on leave different rows."""
     replaces = "REPLACE" in named.verbs and named.uses_keys
     for table in sorted(named.tables) if replaces or "DELETE" in named.verbs else ():
         children = known.references.changed_with(table) if replaces else []
@@ -102,7 +102,7 @@ def _check_references(words: EditableStatement, named: NamedWords, known: Tables
 
 
 def _is_known(name: TableName, known: TablesAtSource, thread_id: int) -> bool:
-    """Whether what it has is known, or there is none."""
+    """Return whether its content is known, or it does not exist."""
     is_there = known.exists(name)
     return (
         is_there is False
@@ -114,7 +114,7 @@ def _is_known(name: TableName, known: TablesAtSource, thread_id: int) -> bool:
 
 
 def _comparison(table: Table, named: NamedWords, context: StatementContext) -> str:
-    """Why texts of the table may be found, or be equal, at one of the two alone."""
+    """Return why texts of the table may be found, or be equal, at one of the two alone."""
     of_unique = {column.lower() for _name, key in table.keys if key.unique for column in key.columns}
     computed = any(column.generated for column in table.columns)
     for column in table.columns:
@@ -131,5 +131,5 @@ def _comparison(table: Table, named: NamedWords, context: StatementContext) -> s
 
 
 def is_alike_column(column: Column, context: StatementContext) -> bool:
-    """Whether texts of it compare on the replicas as at the source."""
+    """Return whether its texts compare on the replicas as at the source."""
     return context.collations.is_alike(column.collation, column.charset, context.defaults) is True

@@ -1,4 +1,4 @@
-"""Statements whose outcome hangs on what a server computes on the way: types of a table that a query makes, columns that an UPDATE of
+"""Statements whose result depends on intermediate values of a server: types of a table that a query creates, columns that an UPDATE of
 several tables changes and reads."""
 
 from typing import Final
@@ -12,12 +12,12 @@ _BEFORE_ITEMS: Final = frozenset((
 ))  # fmt: skip
 _BEHIND_ITEMS: Final = frozenset(("FROM", "WHERE", "ORDER", "LIMIT", "HAVING", "GROUP", ";"))
 _OF_ITS_COLUMN: Final = frozenset(("COUNT", "MAX", "MIN", "SUM"))
-"""Functions whose type is the same on both."""
+"""The functions whose type is the same on both."""
 _SET_OPERATIONS: Final = frozenset(("UNION", "EXCEPT", "INTERSECT", "MINUS"))
 
 
 def computed_item(words: EditableStatement, first: int, stop: int) -> str:
-    """What of the query [first, stop) that fills a new table may have another type on MySQL, in words; "": all are of tables."""
+    """Return what may have another type on MySQL in the query [first, stop) that fills a new table, in words; "": all are of tables."""
     if words.at_word(first) != "SELECT" or any(words.at_word(index) in _SET_OPERATIONS for index in range(first, stop)):
         return "a query of several parts"
     if any(
@@ -44,7 +44,7 @@ def computed_item(words: EditableStatement, first: int, stop: int) -> str:
 
 
 def _is_column(words: EditableStatement, first: int, stop: int) -> bool:
-    """Whether [first, stop) is a column, all of them, a literal that both take for the same, or a function of those."""
+    """Return whether [first, stop) is a column, all of them, a literal that is the same for both, or a function of those."""
     if stop - first >= 2 and is_name(words.tokens[stop - 1]) and words.at_word(stop - 2) != ".":  # with another name
         stop -= 1 + (words.at_word(stop - 2) == "AS")
     if words.at_word(first) in _OF_ITS_COLUMN and words.at_word(first + 1) == "(" and words.at_word(stop - 1) == ")":
@@ -66,8 +66,8 @@ def _is_plain_name(words: EditableStatement, index: int) -> bool:
 
 
 def reads_what_it_changes(words: EditableStatement, first: int, stop: int) -> bool:
-    """Whether the words are an UPDATE of several tables that gives a column a value by one which it changes as well: one server has
-    changed that by then, and the other has not."""
+    """Return whether the words are an UPDATE of several tables that sets a column from one which it changes as well: one server has
+    already changed that, and the other has not."""
     if words.at_word(first) != "UPDATE":
         return False
     begin = next((index for index in range(first, stop) if words.at_word(index) == "SET"), stop)

@@ -1,4 +1,4 @@
-"""What a statement or a program names, as far as it matters for whether replicas do the same."""
+"""The names in a statement or a program, as far as they matter for whether replicas do the same."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -24,7 +24,7 @@ _BUILT_IN: Final = frozenset(("information_schema", "performance_schema"))
 def named_words(
     words: EditableStatement, first: int, stop: int, schema: str, *, is_program: bool = False
 ) -> NamedWords:
-    """Of the words [first, stop). schema: that names without one are in. is_program: they are a body, or the query of a view."""
+    """Return the names in the words [first, stop). `schema` is that of names without one. `is_program`: a body, or a view's query."""
     at_word, tokens = words.at_word, words.tokens
     upper = {tokens[index].upper for index in range(first, stop) if tokens[index].kind is TokenKind.WORD}
     differs = differing_function(words, first, stop) or _collate(words, first, stop)
@@ -63,7 +63,7 @@ def _collate(words: EditableStatement, first: int, stop: int) -> str:
 
 
 def _replaces(words: EditableStatement, first: int, stop: int) -> bool:
-    """Whether REPLACE stands there, and is not the function."""
+    """Return whether there is a REPLACE that is not the function."""
     return any(words.at_word(index) == "REPLACE" and words.at_word(index + 1) != "(" for index in range(first, stop))
 
 
@@ -79,7 +79,7 @@ def _qualified(words: EditableStatement, index: int, schema: str) -> TableName:
 
 
 def _targets(words: EditableStatement, first: int, stop: int) -> set[int]:
-    """Where names of columns stand that are written and not read: of INSERT (a, b), and SET a = …"""
+    """Return the places of names of columns that are written and not read: of INSERT (a, b), and SET a = …"""
     found: set[int] = set()
     at = first
     if words.at_word(at) in ("INSERT", "REPLACE"):
@@ -105,7 +105,7 @@ def _targets(words: EditableStatement, first: int, stop: int) -> set[int]:
 
 
 def _tables(words: EditableStatement, first: int, stop: int, schema: str, common: set[str]) -> Iterable[TableName]:
-    """Names that are where a table is, but for those of WITH."""
+    """Yield the names at places of tables, except for those of WITH."""
     for _, place in table_places(words.tokens, first, stop):
         name = _qualified(words, place, schema)
         if name[1].lower() not in common and name[0].lower() not in _BUILT_IN:

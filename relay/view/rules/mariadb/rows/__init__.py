@@ -1,1 +1,1 @@
-"""Table_map and row events of MariaDB as MySQL reads them, and what is known of the tables that they are of."""
+"""Table_map and row events of MariaDB as MySQL reads them, and the known facts of their tables."""

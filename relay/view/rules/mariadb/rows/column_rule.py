@@ -1,4 +1,4 @@
-"""What becomes of each column of a MariaDB table: its type in the Table_map, and how its values are made."""
+"""The rule for each column of a MariaDB table: its type in the Table_map, and the conversion of its values."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -18,7 +18,7 @@ _LENGTH_BYTES: Final = 4
 _FIRST_WITH_VECTOR: Final = (9, 0)
 _FLOAT_BYTES: Final = 4
 _WIDEST: Final = 8
-"""Bytes of a number, an ENUM, a SET, a BIT."""
+"""The most bytes of a number, an ENUM, a SET, a BIT."""
 _FIXED: Final = {
     codes.FIELD_TINY: 1, codes.FIELD_SHORT: 2, codes.FIELD_LONG: 4, codes.FIELD_LONGLONG: 8, codes.FIELD_INT24: 3,
     codes.FIELD_DATE: 3, codes.FIELD_YEAR: 1, codes.FIELD_NEWDATE: 3,
@@ -45,7 +45,7 @@ _GROUP_BYTES: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
 
 class Change(IntEnum):
-    """What is done to a value."""
+    """The conversion of a value."""
 
     NONE = 0
     OLD_TIME = 1
@@ -64,11 +64,11 @@ _OLD_CHANGES: Final = {
 
 
 class ColumnRule(NamedTuple):
-    """Of one column. after: how it stands in the target's Table_map.
+    """The rule of one column. `after` is its entry in the target's Table_map.
 
-    Where a value ends: it has `size` bytes, or, with a prefix, what the number in the first `prefix` bytes says. new_prefix: of the
-    made value, where it has one. digits: of a time's fraction. most: how long a value without its prefix may become, in bytes.
-    dimension: of a VECTOR; 0: it is none.
+    A value has `size` bytes, or, with a prefix, as many as the number in the first `prefix` bytes says. `new_prefix` is that of the
+    converted value, if it has one. `digits` are those of a time's fraction. `most` limits a value without its prefix, in bytes.
+    `dimension` is that of a VECTOR; 0: it is none.
     """
 
     after: MapColumn
@@ -82,7 +82,7 @@ class ColumnRule(NamedTuple):
 
 
 class TargetChoice(NamedTuple):
-    """Of a view: for which version, and what JSON columns become."""
+    """The choices of a view: its target version, and what JSON columns become."""
 
     version: tuple[int, int] = (9, 7)
     json: JsonPolicy = "longtext"
@@ -91,7 +91,7 @@ class TargetChoice(NamedTuple):
 def column_rules(
     name: TableName, columns: Sequence[MapColumn], definitions: Sequence[Column] | None, choice: TargetChoice
 ) -> list[ColumnRule]:
-    """What becomes of a table's columns. definitions: of the first of them, in their order; None: not known.
+    """Return the rules of a table's columns. `definitions` are those of the first of them, in their order; None: not known.
 
     Raises: Untranslatable; Malformed for metadata that no server writes.
     """
@@ -126,7 +126,7 @@ def _rule(
 
 
 def _extent(column: MapColumn) -> tuple[int, int]:
-    """Bytes of a value that stays as it is, or of its length. Raises: Malformed."""
+    """Return the bytes of an unchanged value, or of its length. Raises: Malformed."""
     kind = column.type
     if kind in _TEMPORAL_WHOLE:
         return _TEMPORAL_WHOLE[kind] + (_bounded(column.number, MOST_DIGITS) + 1) // 2, 0
@@ -194,12 +194,12 @@ def _bounded(told: int, most: int) -> int:
 
 
 def _prefix(most: int) -> int:
-    """Bytes of the length of a value that has so many at most."""
+    """Return the bytes of the length of a value that has so many at most."""
     return 2 if most > 255 else 1
 
 
 def _blob_prefix(column: MapColumn) -> int:
-    """The same of a BLOB, as its metadata say."""
+    """Return the bytes of the length of a BLOB, by its metadata."""
     if not column.number:
         raise Malformed("a BLOB whose length has no bytes")
     return _bounded(column.number, _LENGTH_BYTES)

@@ -1,4 +1,4 @@
-"""Whether rows fit the table that replicas have: they take values by place, and say nothing where that is a wrong column."""
+"""Checks that rows fit the table that replicas have: they take values by place, and silently use a wrong column."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from relay.view.stops import definition_stops
 _LONG_TYPES: Final = frozenset(("text", "blob", "json", "geometry"))
 _STRING_TYPES: Final = frozenset(("char", "varchar", "binary", "varbinary"))
 _SHORT_KEY: Final = 250
-"""Characters that a key of any engine has room for."""
+"""The most characters that fit into a key of any engine."""
 _TEXTS: Final = frozenset(("char", "varchar"))
 _JSON_IS: Final = "longtext"
 _FLOAT_BYTES: Final = 4
@@ -23,7 +23,7 @@ _HASH_NAME: Final = b"DB_ROW_HASH_"
 
 
 def check_definition(found: TableMap, names: Sequence[bytes] | None, known: KnownTable) -> None:
-    """Number, types and, where the event tells them, names of the columns. Raises: Untranslatable."""
+    """Check number, types and, where the event contains them, names of the columns. Raises: Untranslatable."""
     columns = known.columns
     if not columns:
         return
@@ -48,7 +48,7 @@ def check_definition(found: TableMap, names: Sequence[bytes] | None, known: Know
 
 
 def _most_hidden_columns(table: Table) -> int:
-    """How many columns its rows may have after all others: the hash of each UNIQUE key that is too long to be one of its own."""
+    """Return how many columns may follow all others in its rows: the hash of each UNIQUE key that is too long to be one of its own."""
     columns = {column.name.lower(): column for column in table.columns}
     return sum(key.unique and _may_be_hashed(key, columns) for name, key in table.keys if name != "PRIMARY")
 
@@ -65,7 +65,7 @@ def _may_be_hashed(key: Key, columns: Mapping[str, Column]) -> bool:
 
 
 def _is_hash(kind: int, name: bytes | None) -> bool:
-    """Whether a column behind those of the definition may be the hash of a UNIQUE key. name: None: not told."""
+    """Return whether a column after those of the definition may be the hash of a UNIQUE key. `name` None: not known."""
     return kind == _HASH_TYPE and (name is None or name.startswith(_HASH_NAME))
 
 
@@ -85,7 +85,7 @@ def _fits(column: MapColumn, definition: Column) -> bool:
 
 
 def _argument(column_type: str) -> str:
-    """What stands in the brackets of a type."""
+    """Return the content of a type's brackets."""
     return column_type.partition("(")[2].partition(")")[0].strip()
 
 

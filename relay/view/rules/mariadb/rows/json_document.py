@@ -1,4 +1,4 @@
-"""A JSON text, as MariaDB stores it, as a document of MySQL's binary JSON.
+"""Converts a JSON text, as MariaDB stores it, into a document of MySQL's binary JSON.
 
 Layout of a document: type u8, value. Objects and arrays, small ones with numbers of two bytes, large ones of four: count | size in
 bytes | for each key offset, length u16 | for each value type u8, and its offset or, where it fits, the value itself | keys | values.
@@ -37,7 +37,7 @@ Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 
 class NotJson(RelayError):
-    """MySQL takes the text for no JSON, or for one that it does not store. error: its number."""
+    """The text is no JSON to MySQL, or one that it does not store. `error` is its number."""
 
     def __init__(self, why: str, error: int = ErrorCode.ER_INVALID_JSON_TEXT_IN_PARAM) -> None:
         super().__init__(why)
@@ -45,8 +45,8 @@ class NotJson(RelayError):
 
 
 def binary_json(text: bytes) -> bytes:
-    """The document that MySQL 9.7 makes of a text in utf8mb4. Of a key that is there twice the last counts; integers of more than 64
-    bits become doubles. Raises: NotJson."""
+    """Return the document that MySQL 9.7 makes of a text in utf8mb4. The last of equal keys counts; integers of more than 64 bits
+    become doubles. Raises: NotJson."""
     try:
         value = _DECODER.decode(text.decode("utf-8"))
     except UnicodeDecodeError:
@@ -82,7 +82,7 @@ _DECODER: Final = json.JSONDecoder(parse_int=_integer, parse_float=_real, parse_
 
 
 def _encoded(value: Json, depth: int) -> tuple[int, bytes]:
-    """Type and value. depth: of what it is in."""
+    """Return type and value. `depth` is that of its container."""
     if value is None or value is True or value is False:
         return _LITERAL, _LITERALS[value]
     if isinstance(value, str):
@@ -106,7 +106,7 @@ def _encoded(value: Json, depth: int) -> tuple[int, bytes]:
 
 
 def _encoded_integer(value: int) -> tuple[int, bytes]:
-    """What is above 32 bits counts as unsigned, as the parser of MySQL has it."""
+    """Return an integer; one above 32 bits counts as unsigned, as in the parser of MySQL."""
     if value >= 1 << 32:
         return _UINT64, struct.pack("<Q", value)
     if -(1 << 15) <= value < 1 << 15:
@@ -117,7 +117,7 @@ def _encoded_integer(value: int) -> tuple[int, bytes]:
 
 
 def _container(keys: list[bytes], values: list[tuple[int, bytes]], *, large: bool) -> bytes | None:
-    """An object with these keys, or without any an array; None: it is too large for a small one."""
+    """Return an object with these keys, or without any an array; None: it is too large for a small one."""
     size = 4 if large else 2
     inlined = _INLINED_LARGE if large else _INLINED_SMALL
     number = struct.Struct("<I" if large else "<H")
@@ -141,7 +141,7 @@ def _container(keys: list[bytes], values: list[tuple[int, bytes]], *, large: boo
 
 
 def _inline(kind: int, data: bytes, size: int) -> bytes:
-    """A value in the place of an offset of `size` bytes."""
+    """Return a value in the place of an offset of `size` bytes."""
     if kind == _INT16 and data[1] & 0x80:
         return data.ljust(size, b"\xff")
     return data.ljust(size, b"\0")
@@ -162,7 +162,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _length(size: int) -> bytes:
-    """Seven bits a byte, the lowest first; the eighth says that more follows."""
+    """Return a length in seven bits a byte, the lowest first; the eighth says that more follows."""
     made = bytearray()
     while size > 0x7F:
         made.append(size & 0x7F | 0x80)

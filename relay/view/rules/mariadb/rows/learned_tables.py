@@ -1,4 +1,4 @@
-"""What a statement does to the book of a MariaDB's view, whose replicas get another statement than the source's."""
+"""Applies a statement to the book of a MariaDB's view, whose replicas get another statement than the source's."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -25,10 +25,10 @@ from relay.view.stops import definition_stops
 
 
 class ToldDefinition(NamedTuple):
-    """A statement as it was translated. source: what it says as the source understands it; None: nothing of tables. replica: the
-    same of each statement of the view; None: what it says is not known. versioned: the tables that have system versioning from now on.
-    thread_id: of the session, whose temporary tables hide others. programs: views, triggers and routines that it makes, or replaces.
-    server_default: what a database has that names no character set; ("", ""): not known.
+    """A statement as it was translated. `source` is its definition as the source understands it; None: it defines no tables. `replica`
+    is the same for each statement of the view; None: it is not known. `versioned` are the tables that have system versioning from now
+    on. `thread_id` is that of the session, whose temporary tables hide others. `programs` are views, triggers and routines that it
+    creates, or replaces. `server_default` applies to a database that names no character set; ("", ""): not known.
     """
 
     source: Statement | None
@@ -43,7 +43,7 @@ class ToldDefinition(NamedTuple):
 
 
 def learn_definition(tables: SourceTables, told: ToldDefinition) -> None:
-    """The tables are what the statement made of them. Raises: Untranslatable where the replica's would be other ones."""
+    """Apply the statement to the tables. Raises: Untranslatable where the replica's would differ."""
     for name in told.sequences_dropped:
         tables.remove(name)
     for name in told.sequences_made:
@@ -57,7 +57,7 @@ def learn_definition(tables: SourceTables, told: ToldDefinition) -> None:
         tables.put_program(program.name, program)
     made = told.source
     if made is None:
-        # One that is not known as the source understands it, such as WITH SYSTEM VERSIONING: what replicas make of it.
+        # It is not known as the source understands it, such as WITH SYSTEM VERSIONING: the replicas' definition is used.
         made = _last(told.replica, CreateTable) or _last(told.replica, AlterTable)
     session = DefiningSession(told.thread_id, *told.server_default)
     if isinstance(made, CreateTable):
@@ -81,7 +81,7 @@ def _create(tables: SourceTables, made: CreateTable, told: ToldDefinition, sessi
 
 
 def _create_unsure(tables: SourceTables, made: CreateTable, told: ToldDefinition) -> None:
-    """The table exists, and its columns are not known, as after CREATE TABLE ... SELECT; or it is doubtful."""
+    """Note that the table exists, and its columns are not known, as after CREATE TABLE ... SELECT; or that it is doubtful."""
     name = made.name
     if made.if_not_exists and not made.or_replace and tables.exists(name) is None:
         tables.doubt(name)
@@ -95,7 +95,7 @@ def _create_unsure(tables: SourceTables, made: CreateTable, told: ToldDefinition
         copied = Table(*name) if known is None else Table(*name, foreign_keys=(), type=known.table.type)
         tables.put(name, KnownTable(copied))
         return
-    # Of a statement that was looked at as any that changes rows: no column of it is another on the replicas.
+    # The statement was checked as any that changes rows: no column of it differs on the replicas.
     is_plain = name not in told.versioned
     tables.put(name, KnownTable(Table(*name, type="" if is_plain else VERSIONED), is_plain=is_plain))
 
@@ -140,7 +140,7 @@ def _altered(table: Table, made: AlterTable, default: CharsetDefault) -> Table |
 
 
 def _note_references(tables: SourceTables, name: TableName, keys: Sequence[ForeignKey]) -> None:
-    """A table of which no more is known refers to these, or may: REPLACE and DELETE of what it refers to change it."""
+    """Note that a table of which no more is known refers to these, or may: REPLACE and DELETE of what it refers to change it."""
     if not keys:
         return
     known = tables.get(name) or KnownTable(Table(*name))
@@ -157,10 +157,10 @@ def _keys_added(made: AlterTable) -> list[ForeignKey]:
 
 
 def _as_replicas_have(known: KnownTable, replica: Table | None, told: ToldDefinition) -> KnownTable:
-    """The source's table with the columns of the replica's: those of the same names with the source's types, but `json` where the
-    replica has that; others as they are (row_start and row_end of a versioned table).
+    """Return the source's table with the columns of the replica's: those of the same names with the source's types, but `json` where
+    the replica has that; others as they are (row_start and row_end of a versioned table).
 
-    replica: None: it is not known what the table is there. Raises: Untranslatable where the two have other columns.
+    `replica` None: the table is not known there. Raises: Untranslatable where the two have other columns.
     """
     source = known.table
     if (source.schema, source.name) in told.versioned:
@@ -183,5 +183,5 @@ def _of_both(source: dict[str, Column], replica: Column) -> Column:
 
 
 def _last(statements: Iterable[Statement | None], kind: type[CreateTable] | type[AlterTable]) -> Statement | None:
-    """The last of that kind: of a statement that became several."""
+    """Return the last of that kind among those that a statement became."""
     return next((one for one in reversed(tuple(statements)) if isinstance(one, kind)), None)

@@ -1,7 +1,7 @@
-"""The optional metadata of a Table_map: what MariaDB writes, as MySQL counts it.
+"""The optional metadata of a Table_map: MariaDB's is converted to MySQL's way of counting.
 
-Both have the same kinds with the same numbers. Of the character sets, MariaDB has one for each column of texts and for each GEOMETRY,
-MySQL none for GEOMETRY and for JSON: left as they are, every text column behind a geometry would have another one's.
+Both have the same kinds with the same numbers. Among the character sets, MariaDB has one for each column of texts and for each
+GEOMETRY, MySQL none for GEOMETRY and for JSON: unchanged, every text column after a geometry would have another one's.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +14,11 @@ from protocol.wire import lenenc_int
 from relay.view.stops.stop_reason import Untranslatable
 
 CollationOf = Callable[[int], int]
-"""The target's number for a collation of the source. It may raise Untranslatable."""
+"""Returns the target's number for a collation of the source. It may raise Untranslatable."""
 
 
 def column_names(fields: Sequence[MetadataField], count: int) -> list[bytes] | None:
-    """The names of all `count` columns; None: the source does not tell them (binlog_row_metadata is not FULL). Raises: Truncated,
-    Malformed."""
+    """Return the names of all `count` columns; None: binlog_row_metadata is not FULL. Raises: Truncated, Malformed."""
     for kind, value in fields:
         if kind == MetadataKind.COLUMN_NAME:
             names, stop = packed_texts(value, count)
@@ -32,10 +31,10 @@ def column_names(fields: Sequence[MetadataField], count: int) -> list[bytes] | N
 def translate_metadata(
     fields: Sequence[MetadataField], before: Sequence[MapColumn], after: Sequence[MapColumn], collation_of: CollationOf
 ) -> bytes:
-    """The optional metadata for the columns `after`, which stand for the source's columns `before`.
+    """Return the optional metadata for the columns `after`, which replace the source's columns `before`.
 
-    A field with a collation that the target has nothing for is left out: replicas do not look at it, and other readers are told
-    nothing then, in place of something wrong. Raises: Truncated, Malformed.
+    A field with a collation that the target has no equivalent for is left out: replicas do not look at it, and other readers then get
+    nothing instead of something wrong. Raises: Truncated, Malformed.
     """
     texts = [i for i, column in enumerate(before) if column.real_type in MARIADB_TEXTS]
     kept = {i for i, column in enumerate(after) if column.real_type in MYSQL_TEXTS}
@@ -60,14 +59,14 @@ def translate_metadata(
 
 
 def vector_dimensions(dimensions: Sequence[int]) -> bytes:
-    """The field that a table with VECTOR columns has, in their order; b"": it has none."""
+    """Return the field of a table with VECTOR columns, in their order; b"": it has none."""
     if not dimensions:
         return b""
     return MetadataField(MetadataKind.VECTOR_DIMENSIONALITY, b"".join(map(lenenc_int, dimensions))).encode()
 
 
 def _default_charset(value: bytes, places: Sequence[bool], collation_of: CollationOf) -> bytes:
-    """places: of each column that the source counts, whether the target counts it."""
+    """Convert the field; `places` says for each column that the source counts whether the target counts it."""
     if not any(places):
         return b""
     default, others = default_charset(value, len(places))
@@ -80,7 +79,7 @@ def _default_charset(value: bytes, places: Sequence[bool], collation_of: Collati
 
 
 def _charsets(value: bytes, places: Sequence[bool], collation_of: CollationOf) -> bytes:
-    """Layout: the collation of each column, packed."""
+    """Convert the field. Layout: the collation of each column, packed."""
     fields = Fields(value)
     collations = [fields.lenenc_int() for _ in places]
     if fields.remaining:
@@ -91,7 +90,7 @@ def _charsets(value: bytes, places: Sequence[bool], collation_of: CollationOf) -
 
 
 def _numbers_of(places: Sequence[bool]) -> list[int]:
-    """Of each place how many before it stay."""
+    """Return for each place how many before it stay."""
     numbers = []
     count = 0
     for stays in places:

@@ -1,4 +1,4 @@
-"""What becomes of the Table_maps and rows of a MariaDB at one place of its binlogs, by what the book says of its tables."""
+"""The translation of the Table_maps and rows of a MariaDB at one place of its binlogs, by its tables in the book."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
@@ -23,14 +23,14 @@ from relay.view.stops.stop_reason import named
 
 _ID_BYTES: Final = 6
 _MOST_REMEMBERED: Final = 10_000
-"""Table_maps whose conversions are kept."""
+"""The most Table_maps whose conversions are kept."""
 
 
 class ConvertedTable(NamedTuple):
-    """Of one Table_map event, and of the rows behind it.
+    """The conversion of one Table_map event, and of the rows after it.
 
-    map_body: for the target; None: the table is left out, with its Annotate and its rows (a sequence). is_same: neither the map nor its
-    rows change, but for the version of the row events. rows_are_same: the rows do not.
+    `map_body` is for the target; None: the table is left out, with its Annotate and its rows (a sequence). `is_same`: neither the map
+    nor its rows change, except for the version of the row events. `rows_are_same`: the rows do not.
     """
 
     name: TableName
@@ -40,7 +40,7 @@ class ConvertedTable(NamedTuple):
     rules: tuple[ColumnRule, ...]
 
     def rows(self, event_type: int, body: bytes) -> tuple[int, bytes]:
-        """Type and body of a row event of the table (types 23-25, 30-32 and the compressed 166-171) as MySQL's of version 2.
+        """Return type and body of a row event of the table (types 23-25, 30-32 and the compressed 166-171) as MySQL's of version 2.
 
         Raises: Untranslatable; AssertionError for a table that is left out.
         """
@@ -49,14 +49,14 @@ class ConvertedTable(NamedTuple):
 
 
 class _ToldMap(NamedTuple):
-    """A conversion without the table's number, which is another one each time that the source opens the table."""
+    """A conversion without the table's number, which changes each time that the source opens the table."""
 
     map_rest: bytes | None
     conversion: ConvertedTable
 
 
 class MariadbTables(TablesAtSource):
-    """collation_of: the target's number for a collation of the source."""
+    """The book with conversions. `collation_of` returns the target's number for a collation of the source."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class MariadbTables(TablesAtSource):
 
     @property
     def told_by_definition(self) -> str:
-        """The first table with columns that rows do not tell from others, VECTOR or JSON that is no text, as `shop.t`; "": none has."""
+        """The first table with columns that rows do not distinguish, VECTOR or JSON that is no text, as `shop.t`; "": there is none."""
         kinds = ("vector",) if self._choice.json == "longtext" else ("vector", "json")
         for name, known in self._tables.items():
             if not known.is_recorded and any(column.type.startswith(kinds) for column in known.columns):
@@ -83,7 +83,7 @@ class MariadbTables(TablesAtSource):
     # ---- rows ----
 
     def convert_map(self, body: bytes, server_version: str = "") -> ConvertedTable:
-        """What becomes of a Table_map and of the rows behind it. body: without checksum. Raises: Untranslatable."""
+        """Return the conversion of a Table_map and the rows after it; `body` is without checksum. Raises: Untranslatable."""
         if self._remembered_at is not self.changes:
             self._remembered_at = self.changes
             self._remembered.clear()
@@ -134,7 +134,7 @@ class MariadbTables(TablesAtSource):
         return _ToldMap(made[_ID_BYTES:], ConvertedTable(found.name, made, is_same, rows_are_same, tuple(rules)))
 
     def _is_sequence(self, found: TableMap, names: list[bytes] | None) -> bool:
-        """Whether the rows are left out. By the definition, or as somebody told. Raises: Untranslatable where nobody knows."""
+        """Return whether the rows are left out, by the definition or the configuration. Raises: Untranslatable where it is unknown."""
         fits = may_be_sequence(found, names)
         known = self.get(found.name)
         told = known.kind if known is not None else self._told_kinds.get(named(found.name))

@@ -1,8 +1,8 @@
-"""TIME, DATETIME and TIMESTAMP in the formats that servers had before MySQL 5.6 and MariaDB 10.1, in those that they have since.
+"""TIME, DATETIME and TIMESTAMP in the formats of servers before MySQL 5.6 and MariaDB 10.1 are converted to those of today.
 
-A source with mysql56_temporal_format = OFF writes them, and every source does for tables from before that have not been made anew.
-MariaDB's with fractions (5.3 and later) are others than those without, of another width, and the event tells neither digits nor width.
-Source: MariaDB 11.8 `sql/field.cc` (Field_time_hires, Field_datetime_hires, Field_timestamp_hires), MySQL 9.7 `mysys/my_time.cc`.
+A source with mysql56_temporal_format = OFF writes them, and every source does for tables from before that were not rebuilt. MariaDB's
+with fractions (5.3 and later) differ from those without, also in width, and the event contains neither digits nor width. Source:
+MariaDB 11.8 `sql/field.cc` (Field_time_hires, Field_datetime_hires, Field_timestamp_hires), MySQL 9.7 `mysys/my_time.cc`.
 """
 
 from typing import Final
@@ -20,25 +20,25 @@ _DATETIME_OFFSET: Final = 0x8000000000
 
 
 def time_bytes(digits: int) -> int:
-    """Of an old TIME with so many digits behind the second."""
+    """Return the bytes of an old TIME with so many digits of a fraction."""
     return _TIME_BYTES[digits]
 
 
 def datetime_bytes(digits: int) -> int:
-    """Of an old DATETIME with so many digits behind the second."""
+    """Return the bytes of an old DATETIME with so many digits of a fraction."""
     return _DATETIME_BYTES[digits]
 
 
 def timestamp_bytes(digits: int) -> int:
-    """Of an old TIMESTAMP with so many digits behind the second."""
+    """Return the bytes of an old TIMESTAMP with so many digits of a fraction."""
     return 4 + _TIMESTAMP_FRACTION_BYTES[digits]
 
 
 def new_time(value: bytes, digits: int) -> bytes:
-    """An old TIME as TIME(digits) of today.
+    """Return an old TIME as TIME(digits) of today.
 
-    Layout of the old one: without digits ±hhmmss as a decimal number, 3 bytes, little-endian; else (seconds × 10^digits) plus what the
-    longest time and a second more have, big-endian. Raises: Malformed for what is no time.
+    Layout of the old one: without digits ±hhmmss as a decimal number, 3 bytes, little-endian; else (seconds × 10^digits) plus the value
+    of the longest time and a second more, big-endian. Raises: Malformed for a value that is no time.
     """
     if digits:
         step: int = 10 ** (MOST_DIGITS - digits)
@@ -60,10 +60,10 @@ def new_time(value: bytes, digits: int) -> bytes:
 
 
 def new_datetime(value: bytes, digits: int) -> bytes:
-    """An old DATETIME as DATETIME(digits) of today; zero and partial dates stay what they are.
+    """Return an old DATETIME as DATETIME(digits) of today; zero and partial dates stay what they are.
 
     Layout of the old one: without digits YYYYMMDDhhmmss as a decimal number, 8 bytes, little-endian; else years with 13 months, 32
-    days, 24 hours and so on, × 10^digits, big-endian. Raises: Malformed for what is no date or no time.
+    days, 24 hours and so on, × 10^digits, big-endian. Raises: Malformed for a value that is no date or no time.
     """
     if digits:
         step: int = 10 ** (MOST_DIGITS - digits)
@@ -89,10 +89,10 @@ def new_datetime(value: bytes, digits: int) -> bytes:
 
 
 def new_timestamp(value: bytes, digits: int) -> bytes:
-    """An old TIMESTAMP as TIMESTAMP(digits) of today.
+    """Return an old TIMESTAMP as TIMESTAMP(digits) of today.
 
     Layout of the old one: without digits the second, 4 bytes, little-endian; else the second, 4 bytes, big-endian, and the fraction ×
-    10^digits, big-endian. Raises: Malformed for a fraction that is none.
+    10^digits, big-endian. Raises: Malformed for an invalid fraction.
     """
     if not digits:
         return value[::-1]
@@ -105,6 +105,6 @@ def new_timestamp(value: bytes, digits: int) -> bytes:
 
 
 def _fraction(microseconds: int, size: int) -> int:
-    """As it is stored in `size` bytes: with two digits each."""
+    """Return a fraction as it is stored in `size` bytes: with two digits each."""
     step: int = 10 ** (MOST_DIGITS - 2 * size)
     return microseconds // step

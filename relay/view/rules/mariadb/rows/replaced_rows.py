@@ -1,4 +1,4 @@
-"""What a MariaDB leaves out where REPLACE changes a row in its place, and the rows that its binlog has are not whole."""
+"""Rows that a MariaDB logs incompletely where REPLACE changes a row in its place."""
 
 from typing import Final
 
@@ -9,23 +9,23 @@ from protocol.sql.tables.source_table import TableName
 from relay.view.stops import definition_stops
 
 _HEAD_BYTES: Final = 8
-"""Table id and flags."""
+"""The size of table id and flags."""
 _VERSION_2: Final = frozenset((EventType.UPDATE_ROWS, EventType.UPDATE_ROWS_COMPRESSED))
 UPDATES: Final = _VERSION_2 | {EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS_COMPRESSED_V1}
-"""Events with rows before and after a change."""
+"""The events with rows before and after a change."""
 _REPLACES_NOTHING: Final = frozenset(("INSERT", "UPDATE", "DELETE"))
 
 
 def may_replace(text: bytes, server_version: str) -> bool:
-    """Whether the statement may be REPLACE or LOAD DATA … REPLACE, as its first word tells. `text`: of an Annotate_rows event."""
+    """Return whether the first word may be that of REPLACE or LOAD DATA … REPLACE; `text` is that of an Annotate_rows event."""
     return kind_of(text, server_version).verb not in _REPLACES_NOTHING
 
 
 def check_replaced(name: TableName, event_type: int, body: bytes) -> None:
-    """Rows of a statement that may be a REPLACE; body: of the event, packed or not.
+    """Check rows of a statement that may be a REPLACE; `body` is that of the event, packed or not.
 
     A REPLACE that meets one row may be logged as an update of it. The source gives the columns that the statement does not name their
-    defaults; with binlog_row_image = MINIMAL, and for BLOB and TEXT with NOBLOB, they are not in the row behind the change, and
+    defaults; with binlog_row_image = MINIMAL, and for BLOB and TEXT with NOBLOB, they are missing in the row after the change, and
     replicas, MariaDB's own too, keep their old values (seen with 10.11.19 and 11.8.9).
     Raises: Untranslatable where a column is missing; Malformed, Truncated.
     """

@@ -1,4 +1,4 @@
-"""Row events of MariaDB as MySQL's of version 2, with the values of some columns made anew."""
+"""Row events of MariaDB as MySQL's of version 2, with the values of some columns converted."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -15,11 +15,11 @@ from relay.view.stops import definition_stops, transaction_stops
 from relay.view.stops.stop_reason import named
 
 MOST_BYTES: Final = 64 << 20
-"""Of a row event that is made anew: it is held in memory."""
+"""The most bytes of a row event that is converted: it is in memory."""
 _FIXED_BYTES: Final = 8
-"""Table id and flags."""
+"""The size of table id and flags."""
 _NO_EXTRA: Final = b"\x02\x00"
-"""In version 2: the length of what is more in the head, its own two bytes."""
+"""The length of the extra head in version 2, which includes its own two bytes."""
 _FLOAT_BYTES: Final = 4
 _OF_VERSION_2: Final[dict[int, int]] = {
     EventType.WRITE_ROWS_V1: EventType.WRITE_ROWS,
@@ -44,16 +44,16 @@ _VERSION_2: Final = frozenset(
 _FIRST_COMPRESSED: Final = EventType.WRITE_ROWS_COMPRESSED_V1
 
 ROW_EVENTS: Final = frozenset(_OF_VERSION_2)
-"""Types of row events that MariaDB writes."""
+"""The types of row events that MariaDB writes."""
 
 
 def rows_for_mysql(
     name: TableName, event_type: int, body: bytes, rules: Sequence[ColumnRule], *, same: bool
 ) -> tuple[int, bytes]:
-    """Type and body of a row event of the table as MySQL reads it. body: without checksum. same: no value changes.
+    """Return type and body of a row event of the table as MySQL reads it; `body` is without checksum. `same`: no value changes.
 
     Layout: table id u48 | flags u16 | in version 2 a length u16 that counts itself, extra data | number of columns packed | the columns
-    of the first image, a bit each | of an update: those of the second | rows: NULL, a bit for each column that is there, values.
+    of the first image, a bit each | of an update: those of the second | rows: NULL, a bit for each existing column, values.
     Raises: Untranslatable.
     """
     try:
@@ -100,24 +100,24 @@ def _bit(bits: bytes, at: int) -> bool:
 
 
 _Plan = list[tuple[int, ColumnRule]]
-"""The columns of an image that are there: each with its number, from 1."""
+"""The columns that an image contains: each with its number, from 1."""
 
 
 class _Rows:
-    """Makes the rows at data[start:] anew; what does not change is copied in runs."""
+    """Converts the rows at data[start:]; unchanged parts are copied in runs."""
 
     def __init__(self, name: TableName, data: bytes, start: int) -> None:
         self._name = name
         self._data = data
         self._at = start
         self._kept = start
-        """Where what is not copied yet begins."""
+        """The offset of the first byte that is not copied yet."""
         self._made: list[bytes | memoryview] = []
         self._size = 0
         self._view = memoryview(data)
 
     def made(self, head: bytes, plans: Sequence[_Plan]) -> bytes:
-        """head, and the rows behind it; each has an image by each plan. Raises: Malformed, Truncated; Untranslatable."""
+        """Return `head` with the rows after it; each has an image by each plan. Raises: Malformed, Truncated; Untranslatable."""
         self._put(head)
         while self._at < len(self._data):
             before = self._at
@@ -188,7 +188,7 @@ class _Rows:
             raise Truncated(f"a row that ends {stop - len(self._data)} bytes behind its event")
 
     def _keep(self, stop: int) -> None:
-        """What is not copied yet, up to `stop`."""
+        """Copy what is not copied yet, up to `stop`."""
         if stop > self._kept:
             self._put(self._view[self._kept : stop])
             self._kept = stop

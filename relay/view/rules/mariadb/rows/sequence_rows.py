@@ -1,4 +1,4 @@
-"""Whether rows are of a sequence, which MariaDB keeps as a table of one row, and MySQL does not have."""
+"""Detects rows of a sequence, which MariaDB stores as a table of one row, and MySQL does not have."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +10,7 @@ _VALUE_TYPES: Final = frozenset(
     (codes.FIELD_TINY, codes.FIELD_SHORT, codes.FIELD_LONG, codes.FIELD_LONGLONG, codes.FIELD_INT24)
 )
 _REST: Final = bytes((codes.FIELD_LONGLONG, codes.FIELD_LONGLONG, codes.FIELD_TINY, codes.FIELD_LONGLONG))
-"""increment, cache size, whether it cycles, how often it did."""
+"""The types of increment, cache size, the flag of cycling, and the number of cycles."""
 _VALUES: Final = 4
 _NAMES: Final = [
     b"next_not_cached_value", b"minimum_value", b"maximum_value", b"start_value", b"increment", b"cache_size", b"cycle_option",
@@ -19,8 +19,8 @@ _NAMES: Final = [
 
 
 def may_be_sequence(table: TableMap, names: Sequence[bytes] | None) -> bool:
-    """Whether the columns are those of a sequence: four of one type of integers (BIGINT up to 11.4), then those that all have. names:
-    of the columns, where the event tells them."""
+    """Return whether the columns are those of a sequence: four of one type of integers (BIGINT up to 11.4), then those that all have.
+    `names` are those of the columns, where the event contains them."""
     types = table.types
     if len(types) != _VALUES + len(_REST) or any(table.nullable):
         return False

@@ -1,1 +1,1 @@
-"""The text of MariaDB's statements as MySQL understands it: clauses rewritten, left out, or a stop with its reason."""
+"""The text of MariaDB's statements as MySQL understands it: clauses are rewritten, left out, or stop the view with a reason."""

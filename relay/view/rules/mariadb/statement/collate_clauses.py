@@ -1,4 +1,4 @@
-"""Character sets and collations that definitions name, and those that they mean where they name none."""
+"""Character sets and collations that definitions name, and those that they imply where they name none."""
 
 from typing import Final
 
@@ -11,14 +11,14 @@ _OF_ANY_SET: Final = "uca1400_"
 
 
 def plain_charset(name: str) -> str:
-    """`utf8` is utf8mb3 with both servers' defaults."""
+    """Return the set's name, with `utf8` as utf8mb3, its meaning by both servers' defaults."""
     lower = name.lower()
     return "utf8mb3" if lower == "utf8" else lower
 
 
 def replace_collation(words: EditableStatement, index: int, charset: str) -> str:
-    """The collation that is named at a place becomes the target's. `charset`: of the text, "" for not known. Raises: Untranslatable,
-    and UnsupportedSyntax where a name fits several sets and it is not known which is meant."""
+    """Replace the collation named at a place by the target's; `charset` is that of the text, "": not known. Raises: Untranslatable;
+    UnsupportedSyntax where a name fits several sets and the intended one is not known."""
     named = words.text_of(words.tokens[index]).lower()
     if named in ("default", "binary"):
         return named
@@ -34,7 +34,7 @@ def replace_collation(words: EditableStatement, index: int, charset: str) -> str
 
 
 def needs_collation(words: EditableStatement, charset: str) -> str:
-    """The collation to write out behind a bare `CHARACTER SET charset`; "" where MySQL means the same by itself."""
+    """Return the collation to write after a bare `CHARACTER SET charset`; "" where MySQL means the same by itself."""
     charset = plain_charset(charset)
     if charset in ("binary", "default"):
         return ""
@@ -46,11 +46,11 @@ _DEFAULTS_OF_MYSQL: Final = {
     "utf8mb3": "utf8mb3_general_ci", "utf8mb4": "utf8mb4_general_ci", "ucs2": "ucs2_general_ci", "utf16": "utf16_general_ci",
     "utf16le": "utf16le_general_ci", "utf32": "utf32_general_ci",
 }  # fmt: skip
-"""Where the two may differ: what an applier takes where the event says nothing of utf8mb4."""
+"""The defaults that may differ: those of an applier where the event says nothing of utf8mb4."""
 
 
 class CharsetClauses:
-    """The clauses of one column, of a table's options, of a database, of CONVERT TO: a COLLATE is written out where none is."""
+    """The clauses of a column, of a table's options, of a database, of CONVERT TO: a missing COLLATE is written out."""
 
     def __init__(self, words: EditableStatement) -> None:
         self._words = words
@@ -60,14 +60,14 @@ class CharsetClauses:
         self._binary = False
 
     def accept(self) -> bool:
-        """Takes [DEFAULT] CHARACTER SET or COLLATE; False: none comes."""
+        """Take [DEFAULT] CHARACTER SET or COLLATE; return False if none follows."""
         if not charset_option(self._words, CharsetOption()):
             return False
         self.add(self._words.written.options[-1])
         return True
 
     def add(self, option: TableOption | Attribute) -> None:
-        """A clause that is read."""
+        """Add a clause that was read."""
         at = self._words.index_at(option.value)
         if option.name == "COLLATE":
             self._collates.append(at)
@@ -75,21 +75,21 @@ class CharsetClauses:
             self.charset, self._set_at = plain_charset(self._words.text_of(self._words.tokens[at])), at
 
     def mean(self, charset: str, at: int) -> None:
-        """The word there means a character set, as ASCII and NATIONAL do."""
+        """Note that the word there means a character set, as ASCII and NATIONAL do."""
         self.charset, self._set_at = charset, at
 
     def take_binary(self) -> None:
-        """BINARY: the set's collation by bytes."""
+        """Take BINARY, which means the set's collation by bytes."""
         self._binary = True
 
     @property
     def is_said(self) -> bool:
-        """Whether any clause was there."""
+        """True if there was any clause."""
         return self._set_at >= 0 or bool(self._collates)
 
     def done(self, outer: str = "", behind: int | None = None) -> None:
-        """Edits them. `outer`: the character set of what these are in; "" for not known. `behind`: where COLLATE may stand at the
-        earliest, such as behind the length of NCHAR."""
+        """Edit the clauses. `outer` is the character set of their surroundings; "": not known. `behind` is the first place where
+        COLLATE may be, such as after the length of NCHAR."""
         named = next((self._of_collation(at) for at in self._collates if self._of_collation(at)), "")
         for at in self._collates:
             replace_collation(self._words, at, self.charset or named or outer)
@@ -100,6 +100,6 @@ class CharsetClauses:
             self._words.after(max(self._set_at, behind or 0), f" COLLATE {collation}")
 
     def _of_collation(self, at: int) -> str:
-        """The set that a collation's name begins with; "" for those of any."""
+        """Return the set that a collation's name begins with; "" for a name that fits any."""
         name = self._words.text_of(self._words.tokens[at]).lower()
         return "" if name.startswith((_OF_ANY_SET, "default")) else plain_charset(name.partition("_")[0])

@@ -1,4 +1,4 @@
-"""What MySQL does not read of a column's definition: in its type, and in the attributes after it."""
+"""A column's definition is rewritten where MySQL does not read it: its type, and the attributes after it."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -25,7 +25,7 @@ _KEPT: Final = frozenset(
     ("NULL", "NOT NULL", "AUTO_INCREMENT", "INVISIBLE", "COMMENT", "ON UPDATE", "PRIMARY KEY", "UNIQUE", "BYTE", "FIRST", "AFTER")
 )  # fmt: skip
 _CUT: Final = frozenset(("COMPRESSED", "WITHOUT", "REF_SYSTEM_ID"))
-"""MariaDB does nothing about REF_SYSTEM_ID, and MySQL's SRID refuses other values."""
+"""The attributes that are removed: MariaDB ignores REF_SYSTEM_ID, and MySQL's SRID refuses other values."""
 _WITHOUT_BRACKETS: Final = NOW_FUNCTIONS | {"CURRENT_USER", "CURRENT_DATE", "CURRENT_TIME", "CURDATE"}
 _MOST_DIGITS_AFTER_POINT: Final = 30
 JSON_TEXT: Final = "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
@@ -33,11 +33,11 @@ JSON_TEXT: Final = "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 
 @dataclass
 class DefinedColumn:
-    """A column as the source defines it. `type`: the first word of its type, in upper case. `is_blob`: it has no length in keys.
+    """A column as the source defines it. `type` is the first word of its type, in upper case. `is_blob`: it has no length in keys.
 
-    `length`: characters of a CHAR or VARCHAR. `digits`: after the second, of a time. `charset`: "" where nothing names it.
-    `type_stop`: where its type ends in the text. `attributes`: all that follow it, by name. `row`: START or END, of system
-    versioning. `generated`, `default`: [first, stop) of the words of the expression; None: there is none.
+    `length` is that of a CHAR or VARCHAR in characters. `digits` are those of a time's fraction. `charset` is "" where none is named.
+    `type_stop` is the end of its type in the text. `attributes` are all that follow it, by name. `row` is START or END, of system
+    versioning. `generated` and `default` are [first, stop) of the words of the expression; None: there is none.
     """
 
     name: str
@@ -62,7 +62,7 @@ class ColumnRewriting:
         self._clauses = CharsetClauses(words)
 
     def read(self) -> DefinedColumn:
-        """The column; the words after it come next. Raises: UnsupportedSyntax, Untranslatable."""
+        """Return the column; the words after it come next. Raises: UnsupportedSyntax, Untranslatable."""
         words, column, first = self._words, self.column, len(self._words.written.attributes)
         kind, _, rest = column_definition(words, column.name, words.alters).column.type.partition("(")
         words.expect_known()
@@ -80,7 +80,7 @@ class ColumnRewriting:
         return column
 
     def finish(self, table_charset: str) -> None:
-        """When the table's character set is known; "" for not known."""
+        """Finish when the table's character set is known; "": it is not."""
         if self.column.type == "JSON" and self._clauses.is_said:
             raise UnsupportedSyntax("a character set of a JSON column")
         self._clauses.done(table_charset, self._words.index_at(self.column.type_stop) - 1)
@@ -190,7 +190,7 @@ class ColumnRewriting:
             words.after(stop - 1, ")")
 
     def _converted_default(self, start: int, stop: int) -> None:
-        """A value of a type that becomes bytes."""
+        """Rewrite a value of a type that becomes bytes."""
         words, kind = self._words, self.column.type
         text = words.tokens[start]
         if kind == "UUID" and text.upper == "UUID":

@@ -16,7 +16,7 @@ from relay.view.rules.mariadb.statement.statement_context import StatementContex
 from relay.view.rules.statement.logged_query import LoggedQuery
 
 _LEAST_FOLDED: Final = 4096
-"""Bytes of a statement whose rows of literals are folded: nothing in them needs a look, and a large one has millions of words."""
+"""The least bytes of a statement whose rows of literals are folded: they need no check, and may be millions of words."""
 
 
 class Part(Protocol):
@@ -24,15 +24,15 @@ class Part(Protocol):
 
     @property
     def start(self) -> int:
-        """Where it begins."""
+        """The offset of its beginning."""
 
     @property
     def stop(self) -> int:
-        """Where it ends."""
+        """The offset of its end."""
 
 
 class EditableStatement(StatementWords, DdlReader, TokenEdits):
-    """A cursor that collects edits. A name that it takes and that MySQL has reserved is quoted. Places are indexes of tokens.
+    """A cursor that collects edits. It quotes each name that it takes and that MySQL has reserved. Places are indexes of tokens.
 
     It reads definitions of tables by their one grammar, whose parts have their places in the text.
     """
@@ -53,12 +53,12 @@ class EditableStatement(StatementWords, DdlReader, TokenEdits):
     # ---- looking ----
 
     def at_word(self, index: int) -> str:
-        """The keyword or symbol at a place, "" for anything else and outside."""
+        """Return the keyword or symbol at a place, "" for anything else and outside."""
         return self.tokens[index].upper if 0 <= index < len(self.tokens) else ""
 
     @cached_property
     def brackets(self) -> Brackets:
-        """Which brackets belong together; what nothing closes, the last token closes."""
+        """The pairs of brackets; an unclosed one is closed by the last token."""
         return Brackets(self.tokens)
 
     @property
@@ -68,15 +68,15 @@ class EditableStatement(StatementWords, DdlReader, TokenEdits):
         return last - (last > 0 and self.tokens[last - 1].upper == ";")
 
     def source_text(self, first: int, stop: int) -> bytes:
-        """The words [first, stop) as the source wrote them."""
+        """Return the words [first, stop) as the source wrote them."""
         return self.query.raw[self.tokens[first].start : self.tokens[stop - 1].stop]
 
     def index_at(self, place: int) -> int:
-        """The token that begins at a place of the text, or the first one after it."""
+        """Return the token that begins at a place of the text, or the first one after it."""
         return bisect_left(self.tokens, place, key=attrgetter("start"))
 
     def expect_known(self) -> None:
-        """Raises UnsupportedSyntax where a part of the definition could not be read."""
+        """Check that all parts of the definition could be read. Raises: UnsupportedSyntax."""
         for one in self.written.unknown:
             if not one.is_read:
                 raise UnsupportedSyntax(one.why)
@@ -88,7 +88,7 @@ class EditableStatement(StatementWords, DdlReader, TokenEdits):
         self.cut(self.index_at(part.start), self.index_at(part.stop))
 
     def quote(self, index: int) -> None:
-        """The word is a name: quoted where MySQL has reserved it."""
+        """Quote the word, which is a name, if MySQL has reserved it."""
         token = self.tokens[index]
         if token.kind is not TokenKind.WORD or token.upper not in ONLY_MYSQLS or index in self._quoted:
             return
@@ -98,7 +98,7 @@ class EditableStatement(StatementWords, DdlReader, TokenEdits):
         self.put(index, f"`{token.text}`")
 
     def name(self) -> str:
-        """An identifier."""
+        """Take an identifier."""
         made = super().name()
         self.quote(self.at - 1)
         return made

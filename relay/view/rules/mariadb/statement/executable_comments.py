@@ -1,7 +1,7 @@
 """Comments that only one of the two servers reads.
 
-MariaDB runs what stands in `/*M! … */` and in `/*!100300 … */`, MySQL does not; optimizer hints it is the other way round. A table
-made with such a comment left as it is has fewer columns at the replica, in silence, and rows go by position.
+MariaDB runs the content of `/*M! … */` and of `/*!100300 … */`, MySQL does not; for optimizer hints it is the reverse. A table created
+with such a comment unchanged silently has fewer columns at the replica, and rows are applied by position.
 """
 
 import re
@@ -15,15 +15,15 @@ _LONGEST_HINTED: Final = 64
 
 
 class OpenedText(NamedTuple):
-    """`raw`: as long as the source's text, with blanks for the marks of comments that MariaDB reads, and no comment in it that only
-    MySQL reads. differs: whether MySQL would have read the source's text otherwise."""
+    """A text with opened comments. `raw` is as long as the source's text, with blanks for the marks of comments that MariaDB reads, and
+    without comments that only MySQL reads. `differs`: MySQL would have read the source's text differently."""
 
     raw: bytes
     differs: bool
 
 
 def opened_text(query: LoggedQuery) -> OpenedText:
-    """The text with comments opened. Raises: UnsupportedSyntax."""
+    """Return the text with comments opened. Raises: UnsupportedSyntax."""
     if b"/*" not in query.raw:
         return OpenedText(query.raw, False)
     made = bytearray(query.raw)

@@ -1,4 +1,4 @@
-"""Values, queries and programs: what MySQL does not know in them, names to quote, collations."""
+"""Values, queries and programs: words in them that MySQL does not know, names to quote, collations."""
 
 import re
 from collections.abc import Callable
@@ -21,14 +21,14 @@ _KEYWORD_BEHIND: Final = {
     "SCHEMA": frozenset(("CREATE", "DROP", "ALTER", "SHOW")),
     "ROW": frozenset(("EACH", "CURRENT", "FIRST", "NEXT")),
 }
-"""A word that is a keyword where one of these stands in front."""
+"""The words after which a word is a keyword."""
 _MISSING_CASTS: Final = frozenset(("UUID", "INET4", "INET6", "VARCHAR", "VARCHAR2", "INTERVAL", "XMLTYPE"))
 _SET_OPERATIONS: Final = frozenset(("UNION", "EXCEPT", "INTERSECT", "ALL", "DISTINCT", "AS"))
 
 
 def read_expressions(words: EditableStatement, first: int, stop: int, *, is_program: bool = False) -> None:
-    """Makes what MySQL reads of the words [first, stop). `is_program`: they are run later, so a function that is not there matters
-    only then, and is reported. Raises: Untranslatable."""
+    """Rewrite the words [first, stop) for MySQL. `is_program`: they are run later, so that a missing function matters only then, and is
+    reported. Raises: Untranslatable."""
     duplicate = False
     for index in range(first, stop):
         token = words.tokens[index]
@@ -79,7 +79,7 @@ def _check_sequence_table(words: EditableStatement, index: int) -> None:
 
 
 def _is_keyword(words: EditableStatement, index: int) -> bool:
-    """Whether a word that MySQL has reserved is no name here, but stands for what it does in MySQL too."""
+    """Return whether a word that MySQL has reserved is no name here, but has the meaning that it has in MySQL too."""
     word, before, behind = words.at_word(index), words.at_word(index - 1), words.at_word(index + 1)
     if before in _KEYWORD_BEHIND.get(word, ()):
         return True
@@ -149,7 +149,7 @@ def _collate(words: EditableStatement, index: int) -> None:
 
 
 def _charset_of_value(words: EditableStatement, index: int) -> None:
-    """CONVERT(… USING x), CAST(… CHARACTER SET x): of the set's default collation, which decides what is equal."""
+    """Check CONVERT(… USING x), CAST(… CHARACTER SET x): the set's default collation decides which texts are equal."""
     if words.at_word(index) == "USING":
         value = index + 1
         if words.tokens[value].kind not in (TokenKind.WORD, TokenKind.NAME) or words.at_word(value + 1) != ")":

@@ -1,4 +1,4 @@
-"""Keys and constraints of a table, where they stand as definitions of their own."""
+"""Keys and constraints of a table that are definitions of their own."""
 
 import re
 from typing import Final
@@ -35,20 +35,20 @@ _BYTES_OF: Final = {
 }
 _OWN_NAME: Final = re.compile(r"CONSTRAINT_\d+")
 _MOST_CHARACTERS: Final = 768
-"""That fit into a key of InnoDB, of any character set."""
+"""The most characters that fit into a key of InnoDB, of any character set."""
 MOST_KEY_BYTES: Final = 3072
-"""Of a key of InnoDB, on both servers; a longer UNIQUE key MariaDB keeps as a hash."""
+"""The most bytes of a key of InnoDB, on both servers; MariaDB stores a longer UNIQUE key as a hash."""
 
 
 def name_in_schema(words: EditableStatement, index: int, table: str) -> None:
-    """MariaDB's own names of CHECK constraints are one per table; names are one per schema in MySQL (3822), so the table's is added."""
+    """Add the table's name to MariaDB's own names of CHECK constraints, which are unique per table, and in MySQL per schema (3822)."""
     token = words.tokens[index]
     if _OWN_NAME.fullmatch(token.text):
         words.put(index, "`" + f"{table}_{token.text}".replace("`", "``") + "`")
 
 
 def read_key(words: EditableStatement, table: TableName) -> WrittenKey | None:
-    """A key or a constraint of `table`; None: a column comes. Raises: UnsupportedSyntax, Untranslatable."""
+    """Return a key or a constraint of `table`; None: a column follows. Raises: UnsupportedSyntax, Untranslatable."""
     first = len(words.written.attributes)
     if key_element(words) is None:
         return None
@@ -69,19 +69,19 @@ def read_key(words: EditableStatement, table: TableName) -> WrittenKey | None:
 
 
 def accept_if(words: EditableStatement, *no: str) -> tuple[int, int] | None:
-    """Takes IF EXISTS, or IF NOT EXISTS; [first, stop) of its words."""
+    """Take IF EXISTS, or IF NOT EXISTS; return [first, stop) of its words."""
     at = words.at
     return (at, words.at) if words.accept("IF", *no, "EXISTS") else None
 
 
 def check_parts(words: EditableStatement, parts: tuple[KeyPart, ...]) -> None:
-    """Raises UnsupportedSyntax for an expression, which no MariaDB has in keys."""
+    """Check that there is no expression, which no MariaDB has in keys. Raises: UnsupportedSyntax."""
     if not all(part.name for part in parts):
         raise UnsupportedSyntax("an expression in a key")
 
 
 def rewrite_key_options(words: EditableStatement, first: int) -> None:
-    """Those that are read, from number `first` on. Raises: Untranslatable."""
+    """Rewrite the options that are read, from number `first` on. Raises: Untranslatable."""
     for one in words.written.attributes[first:]:
         if one.name == "WITHOUT OVERLAPS":
             raise definition_stops.clause_unknown(words.context.target_title, words.query, one.name)
@@ -92,9 +92,9 @@ def rewrite_key_options(words: EditableStatement, first: int) -> None:
 
 
 def add_prefixes(words: EditableStatement, parts: tuple[KeyPart, ...], long: set[str]) -> None:
-    """Writes out how much of texts of any length is in a key that is not unique: MariaDB takes as much as there is room for.
+    """Write out the prefixes of texts of any length in a key that is not unique: MariaDB takes as much as there is room for.
 
-    long: such columns, in lower case.
+    `long` contains such columns, in lower case.
     """
     for part in parts:
         if part.prefix is None and part.name.lower() in long:
@@ -102,7 +102,7 @@ def add_prefixes(words: EditableStatement, parts: tuple[KeyPart, ...], long: set
 
 
 def is_left_out(key: Key, table: Table) -> bool:
-    """Whether MySQL cannot have this key of a table of the source, so that it was left out where it was made."""
+    """Return whether MySQL cannot have this key of a table of the source, so that it was left out where it was created."""
     if not key.unique:
         return False
     columns = {column.name.lower(): column for column in table.columns}

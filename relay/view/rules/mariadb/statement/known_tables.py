@@ -1,4 +1,4 @@
-"""The book of a MariaDB's tables, as the translation of statements asks it."""
+"""The book of a MariaDB's tables, with the answers that the translation of statements needs."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,8 +9,8 @@ from relay.view.stops.stop_reason import named
 
 
 class TablesAtSource(SourceTables):
-    """The tables at the place of the statement, as the source has them. told_kinds: `shop.s` -> whether that is a table or a sequence,
-    for those from before the archive. plain: those from before it, as `shop.t`, of which nothing differs on the replicas ("*": all).
+    """The tables at the place of the statement, as the source has them. `told_kinds` maps `shop.s` from before the archive to its kind,
+    a table or a sequence. `plain` are those from before it, as `shop.t`, that do not differ on the replicas ("*": all).
     """
 
     certain = False
@@ -22,16 +22,16 @@ class TablesAtSource(SourceTables):
         self._told_kinds = dict(told_kinds or {})
 
     def is_sequence(self, name: TableName) -> bool:
-        """Whether it is known, or configured, to be a sequence."""
+        """Return whether it is known, or configured, to be a sequence."""
         known = self.get(name)
         return (known.kind if known is not None else self._told_kinds.get(named(name))) == "sequence"
 
     def is_versioned(self, name: TableName) -> bool:
-        """Whether it is known to have system versioning."""
+        """Return whether it is known to have system versioning."""
         known = self.get(name)
         return known is not None and known.is_versioned
 
     def is_known_plain(self, name: TableName) -> bool:
-        """Whether nothing of it is another on the replicas, although its columns are not known."""
+        """Return whether it does not differ on the replicas, although its columns are not known."""
         known = self.get(name)
         return (known is not None and known.is_plain) or not self._plain.isdisjoint((named(name), "*"))

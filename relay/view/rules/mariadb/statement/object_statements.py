@@ -1,4 +1,4 @@
-"""Definitions of what is no table: databases, indexes, programs, views; and DROP, RENAME and TRUNCATE."""
+"""Definitions of objects other than tables: databases, indexes, programs, views; and DROP, RENAME and TRUNCATE."""
 
 import re
 from typing import Final
@@ -33,7 +33,7 @@ _PRE_PROGRAM: Final = frozenset(("PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "V
 
 
 def database(words: EditableStatement) -> None:
-    """CREATE or ALTER DATABASE from behind its name on."""
+    """Rewrite CREATE or ALTER DATABASE from after its name on."""
     clauses = CharsetClauses(words)
     while not words.ended:
         at = words.at
@@ -49,7 +49,7 @@ def database(words: EditableStatement) -> None:
 
 
 def skip_to_program(words: EditableStatement) -> str:
-    """Over DEFINER, ALGORITHM, SQL SECURITY, AGGREGATE; the kind of what is defined, "" for another statement."""
+    """Skip DEFINER, ALGORITHM, SQL SECURITY, AGGREGATE; return the kind of the defined object, "" for another statement."""
     for index in range(words.at, words.end):
         word = words.at_word(index)
         if word == "AGGREGATE":
@@ -68,7 +68,7 @@ def skip_to_program(words: EditableStatement) -> str:
 
 
 def program(words: EditableStatement, kind: str) -> None:
-    """A procedure, a function, a trigger, an event or a view, from its kind on."""
+    """Rewrite a procedure, a function, a trigger, an event or a view, from its kind on."""
     if kind == "PACKAGE":
         raise definition_stops.clause_unknown(words.context.target_title, words.query, "packages")
     if words.context.sql_mode & ORACLE:
@@ -102,7 +102,7 @@ def program(words: EditableStatement, kind: str) -> None:
 
 
 def _types(words: EditableStatement, first: int) -> None:
-    """Types of parameters, variables and results that MySQL does not have."""
+    """Check or replace types of parameters, variables and results that MySQL does not have."""
     for index in range(first, words.end):
         word, before = words.at_word(index), words.at_word(index - 1)
         if words.tokens[index].kind is not TokenKind.WORD or before == ".":
@@ -123,7 +123,7 @@ def _types(words: EditableStatement, first: int) -> None:
 
 
 def create_index(words: EditableStatement, known: TablesAtSource) -> bool:
-    """CREATE INDEX from behind CREATE [OR REPLACE] on; False: nothing is left of it."""
+    """Rewrite CREATE INDEX from after CREATE [OR REPLACE] on; return False if nothing is left of it."""
     words.accept("ONLINE")
     unique = words.accept("UNIQUE")
     vector = words.accept("VECTOR")
@@ -159,7 +159,7 @@ def create_index(words: EditableStatement, known: TablesAtSource) -> bool:
 
 
 def drop_index(words: EditableStatement, known: TablesAtSource) -> bool:
-    """DROP INDEX from behind DROP on; False: nothing is left of it."""
+    """Rewrite DROP INDEX from after DROP on; return False if nothing is left of it."""
     words.expect("INDEX")
     exists = accept_if(words)
     index = words.name()
@@ -201,7 +201,7 @@ def _algorithms(words: EditableStatement) -> None:
 def drop_tables(
     words: EditableStatement, known: TablesAtSource, raw: bytes, *, temporary: bool
 ) -> tuple[bool, list[TableName]]:
-    """DROP TABLE from behind it on: whether something is left, and the sequences that go by it."""
+    """Rewrite DROP TABLE from after it on; return whether something is left, and the sequences that it drops."""
     start = words.at
     exists = accept_if(words)
     ranges: list[tuple[int, int]] = []
@@ -236,7 +236,7 @@ def drop_tables(
 
 
 def rename_tables(words: EditableStatement, known: TablesAtSource) -> tuple[bool, list[tuple[TableName, TableName]]]:
-    """RENAME TABLE from behind it on: whether something is left, and the sequences that get other names."""
+    """Rewrite RENAME TABLE from after it on; return whether something is left, and the sequences that it renames."""
     exists = accept_if(words)
     ranges: list[tuple[int, int]] = []
     pairs: list[tuple[TableName, TableName]] = []
@@ -278,7 +278,7 @@ def rename_tables(words: EditableStatement, known: TablesAtSource) -> tuple[bool
 
 
 def truncate(words: EditableStatement) -> None:
-    """TRUNCATE from behind it on."""
+    """Rewrite TRUNCATE from after it on."""
     words.accept("TABLE")
     words.table_name()
     _waits(words)

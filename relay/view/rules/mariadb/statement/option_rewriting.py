@@ -1,4 +1,4 @@
-"""Options of a table, and its partitions."""
+"""The options of a table, and its partitions."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,15 +22,15 @@ _CUT: Final = frozenset(
      "PASSWORD", "CONNECTION", "TABLESPACE", "NODEGROUP", "STORAGE", "SEQUENCE", "WITH SYSTEM VERSIONING", "DATA DIRECTORY",
      "INDEX DIRECTORY")
 )  # fmt: skip
-"""Options that say how MariaDB keeps the rows, and that MySQL does not know or refuses."""
+"""Options that say how MariaDB stores the rows, and that MySQL does not know or refuses."""
 _STOPPING: Final = {"SYSTEM_TIME": "PARTITION BY SYSTEM_TIME", "DEFAULT": "a DEFAULT partition"}
 
 
 @dataclass
 class TableOptions:
-    """What a statement says of its table. engine: in upper case, "" for nothing. last: the place of the last word of the options.
+    """A statement's options of its table. `engine` is in upper case, "": none is named. `last` is the place of their last word.
 
-    versioned: WITH SYSTEM VERSIONING. sequence: it is one. of_aria: options that InnoDB does not take as Aria does.
+    `versioned`: WITH SYSTEM VERSIONING. `sequence`: it is one. `of_aria` are options that InnoDB does not take as Aria does.
     """
 
     charset: str = ""
@@ -45,7 +45,7 @@ class TableOptions:
 
 
 class OptionRewriting:
-    """Reads them, one after the other, and edits what MySQL does not read."""
+    """Reads options, one after the other, and edits those that MySQL does not read."""
 
     def __init__(self, words: EditableStatement) -> None:
         self._words = words
@@ -53,7 +53,7 @@ class OptionRewriting:
         self._clauses = CharsetClauses(words)
 
     def accept(self) -> bool:
-        """Takes one; False: none comes. Raises: UnsupportedSyntax, Untranslatable."""
+        """Take one; return False if none follows. Raises: UnsupportedSyntax, Untranslatable."""
         words = self._words
         if words.kind is not TokenKind.WORD or not (
             charset_option(words, CharsetOption()) or engine_option(words) is not None or plain_option(words)
@@ -64,7 +64,7 @@ class OptionRewriting:
         return True
 
     def partitions(self, *, before_query: bool) -> None:
-        """PARTITION BY and what follows; with `before_query` up to a query."""
+        """Read PARTITION BY and what follows; with `before_query` up to a query."""
         words, start, first = self._words, self._words.at, len(self._words.written.options)
         self.options.partitioned = True
         partitions(words, before_query=before_query)
@@ -95,7 +95,7 @@ class OptionRewriting:
         options.sequence = options.sequence or (name == "SEQUENCE" and option.text not in ("0", "NO"))
 
     def finish(self, known_engine: str = "", known_charset: str = "") -> None:
-        """When all is read. known_*: of the table that is altered, "" for not known."""
+        """Finish after the last option. `known_engine` and `known_charset` are those of the altered table, "": not known."""
         words, options = self._words, self.options
         options.charset = self._clauses.charset
         self._clauses.done(known_charset)

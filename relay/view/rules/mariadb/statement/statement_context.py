@@ -1,4 +1,4 @@
-"""Under what a MariaDB's statement ran, and what its translation is for."""
+"""The session of a MariaDB's statement, and the purpose of its translation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,30 +15,31 @@ class CollationNames(Protocol):
     """Names of MariaDB's collations as the target has them."""
 
     def name_of(self, mariadb_name: str) -> str:
-        """The target's for one of MariaDB. Raises: Untranslatable where the view has none for it."""
+        """Return the target's name for one of MariaDB. Raises: Untranslatable where the view has none for it."""
 
     def default_of(self, charset: str, defaults: Mapping[int, int]) -> str:
-        """The target's for what `CHARACTER SET charset` means at the source where no collation is named."""
+        """Return the target's name for that of `CHARACTER SET charset` at the source where no collation is named."""
 
     def compares_alike(self, number: int) -> bool:
-        """Whether a statement that compares by the collation of this number finds the same rows, but for rare characters."""
+        """Return whether a statement that compares by the collation of this number finds the same rows, except for rare characters."""
 
     def is_alike(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool | None:
-        """The same of a name, or where that is empty of a character set's own; None: nobody knows which collation it is."""
+        """Return the same for a name, or where that is empty for a character set's own; None: it is unknown."""
 
     def is_same_named(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool:
-        """Whether the replicas have the very collation; where nobody knows which it is, not."""
+        """Return whether the replicas have the very collation; False if it is unknown."""
 
 
 @dataclass(frozen=True)
 class StatementContext:
-    """schema: the default database. sql_mode, charset: MariaDB's own, charset: the client's collation number.
+    """The context of a statement. `schema` is the default database. `sql_mode` and `charset`, the client's collation number, are
+    MariaDB's.
 
-    server_version: as "10.11.19-MariaDB-log". target: (9, 7). defaults: default collations by character set, of the event (numbers).
-    rows_follow: the statement is a CREATE TABLE whose rows come behind it in the same group (CREATE … SELECT in row format).
-    json: what columns of type JSON become: texts, or MySQL's own JSON. connection: the number of the connection's collation at the
-    source; 0: not known. thread_id: of the session. drops_if_exists: a DROP that says nothing of it is logged as IF EXISTS.
-    keys_by_server: foreign keys are carried out by InnoDB at the source, and by the server on the replicas.
+    `server_version` is as "10.11.19-MariaDB-log", `target` as (9, 7). `defaults` are the event's default collations by character set,
+    as numbers. `rows_follow`: the statement is a CREATE TABLE whose rows follow in the same group (CREATE … SELECT in row format).
+    `json` says what columns of type JSON become: texts, or MySQL's own JSON. `connection` is the number of the connection's collation
+    at the source; 0: not known. `thread_id` is the session's. `drops_if_exists`: a DROP without IF EXISTS is logged with it.
+    `keys_by_server`: foreign keys are InnoDB's at the source, and the server's on replicas.
     """
 
     schema: bytes
@@ -57,11 +58,11 @@ class StatementContext:
 
     @cached_property
     def target_title(self) -> str:
-        """For messages."""
+        """The target's name for messages."""
         return f"MySQL {self.target[0]}.{self.target[1]}"
 
     def query(self, raw: bytes) -> LoggedQuery:
-        """The text as a statement that is cut into words under this setting."""
+        """Return the text as a statement that is cut into words under this setting."""
         status = bytes([_SQL_MODE_CODE]) + self.sql_mode.to_bytes(8, "little")
         status += bytes([_CHARSET_CODE]) + self.charset.to_bytes(2, "little") * 3
         return LoggedQuery(b"", raw, 0, 0, self.schema, status, self.server_version)

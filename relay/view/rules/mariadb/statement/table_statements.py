@@ -1,4 +1,4 @@
-"""CREATE TABLE and ALTER TABLE."""
+"""CREATE TABLE and ALTER TABLE are rewritten for MySQL."""
 
 from collections.abc import Callable
 from typing import Final
@@ -33,15 +33,15 @@ from relay.view.stops import definition_stops
 
 _BYTES_BECOME: Final = frozenset(("UUID", "INET4", "INET6"))
 _ROWS_OF_PARTITIONS: Final = frozenset(("DROP", "TRUNCATE", "EXCHANGE"))
-"""What is done to all rows of a partition."""
+"""The operations on all rows of a partition."""
 _BYTES_OF: Final = {"utf8mb4": 4, "utf32": 4, "utf16": 4, "utf16le": 4, "utf8mb3": 3, "ucs2": 2}
-"""A character; of other sets at most 2, and of those that are met in long keys 1."""
+"""The bytes of a character; at most 2 in other sets, and 1 in those that occur in long keys."""
 ROW_START: Final = "row_start"
 ROW_END: Final = "row_end"
 
 
 class TableElements:
-    """Columns and keys that a statement defines, each with its words, and what is to be done when all of it is read."""
+    """Columns and keys that a statement defines, each with its words, and the edits that are possible when all of it is read."""
 
     def __init__(self, words: EditableStatement, name: TableName, known: TablesAtSource) -> None:
         self.words = words
@@ -52,10 +52,10 @@ class TableElements:
         self.keys: list[tuple[WrittenKey, int, int]] = []
         self._rewritings: list[ColumnRewriting] = []
         self.left_out: set[int] = set()
-        """First words of elements that go."""
+        """The first words of elements that are removed."""
 
     def read(self) -> WrittenKey | DefinedColumn:
-        """A column or a key."""
+        """Read a column or a key."""
         words, first = self.words, self.words.at
         key = read_key(words, self.name)
         if key is not None:
@@ -64,7 +64,7 @@ class TableElements:
         return self.read_column(words.name())
 
     def read_column(self, name: str) -> DefinedColumn:
-        """A column after its name."""
+        """Read a column after its name."""
         rewriting = ColumnRewriting(self.words, name)
         column = rewriting.read()
         self._rewritings.append(rewriting)
@@ -72,7 +72,7 @@ class TableElements:
         return column
 
     def finish(self, table_charset: str, table: Table | None, *, engine: str) -> None:
-        """When the table's options are known. `table`: that is altered. engine: in upper case, "" for not known."""
+        """Finish when the table's options are known. `table` is the altered one. `engine` is in upper case, "": not known."""
         self.words.expect_known()
         forgets_references = becomes_innodb(engine)
         self._check_vectors(engine)
@@ -99,7 +99,7 @@ class TableElements:
         self._check_fractions(table)
 
     def _check_fractions(self, table: Table | None) -> None:
-        """Generated columns that cut fractions of seconds."""
+        """Check for generated columns that cut fractions of seconds."""
         for column in self.columns.values():
             if column.generated is None:
                 continue
@@ -124,7 +124,7 @@ class TableElements:
         return ColumnDigits(kind.upper(), int(argument) if argument.isdecimal() else 0)
 
     def _check_vectors(self, engine: str) -> None:
-        """To MySQL they are BLOBs."""
+        """Check columns that are BLOBs to MySQL."""
         vectors = [column.name for column in self.columns.values() if column.type == "VECTOR"]
         if vectors and _is(engine, "memory") and self.words.context.target >= (9, 0):
             what = f"the VECTOR column {vectors[0]} in a table of the engine MEMORY"
@@ -133,7 +133,7 @@ class TableElements:
             )
 
     def _long_columns(self, key: WrittenKey, table_charset: str, table: Table | None) -> set[str]:
-        """Of a key the columns that are longer than a key may be."""
+        """Return the columns of a key that are longer than a key may be."""
         old = old_blobs(table)
         long = {
             name.lower()
@@ -153,7 +153,7 @@ class TableElements:
         self.words.reports.append(what)
 
     def _is_too_long(self, key: WrittenKey, table_charset: str, table: Table | None) -> bool:
-        """Whether MariaDB keeps a UNIQUE key as a hash, which MySQL cannot."""
+        """Return whether MariaDB stores a UNIQUE key as a hash, which MySQL cannot."""
         old = {column.name.lower(): column for column in table.columns} if table is not None else {}
         for name, prefix, _stop in key.parts:
             column = self.columns.get(name.lower())
@@ -167,7 +167,7 @@ class TableElements:
         return self._bytes(key.parts, table_charset) > MOST_KEY_BYTES
 
     def _bytes(self, parts: tuple[KeyPart, ...], table_charset: str) -> int:
-        """Of a key over columns that the statement defines, as far as they are VARCHAR: others are short."""
+        """Return the bytes of a key over columns that the statement defines, as far as they are VARCHAR: others are short."""
         total = 0
         for name, prefix, _stop in parts:
             column = self.columns.get(name.lower())
@@ -202,7 +202,7 @@ class TableElements:
             )
 
     def _check_expressions(self) -> None:
-        """Types that become bytes are nothing that a CHECK or a generated column may compute with."""
+        """Check for types that become bytes in a CHECK or a generated column, which must not compute with them."""
         of_bytes = {name for name, column in self.columns.items() if column.type in _BYTES_BECOME}
         if not of_bytes:
             return
@@ -221,7 +221,7 @@ class TableElements:
 
 
 def old_blobs(table: Table | None) -> set[str]:
-    """The names, in lower case, of a table's columns that have no greatest length in keys."""
+    """Return the names, in lower case, of a table's columns that have no greatest length in keys."""
     return {
         column.name.lower()
         for column in (table.columns if table is not None else ())
@@ -230,7 +230,7 @@ def old_blobs(table: Table | None) -> set[str]:
 
 
 class CreateTableRewriting:
-    """CREATE TABLE from behind its name on. versioned, sequence: what it turned out to be."""
+    """CREATE TABLE from after its name on. `versioned` and `sequence` are known after `read`."""
 
     def __init__(self, words: EditableStatement, name: TableName, known: TablesAtSource, *, temporary: bool) -> None:
         self._words = words
@@ -241,7 +241,7 @@ class CreateTableRewriting:
         self.sequence = False
 
     def read(self) -> None:
-        """All of it. Raises: UnsupportedSyntax, Untranslatable."""
+        """Rewrite all of it. Raises: UnsupportedSyntax, Untranslatable."""
         words = self._words
         if words.accept("LIKE") or (words.word() == "(" and words.word(1) == "LIKE"):
             bracket = words.accept("(", "LIKE")
@@ -303,7 +303,7 @@ class CreateTableRewriting:
             words.after(options.last, " START TRANSACTION")
 
     def _query(self) -> bool:
-        """AS SELECT and what follows."""
+        """Rewrite AS SELECT and what follows."""
         words, first = self._words, self._words.at
         words.accept("IGNORE") or words.accept("REPLACE")
         words.accept("AS")
@@ -315,7 +315,7 @@ class CreateTableRewriting:
         return True
 
     def _versioning(self, elements: TableElements, closed: int) -> None:
-        """Two columns more, and the end of a row's life in each key that is unique: history rows share all else."""
+        """Add two columns, and the end of a row's life to each key that is unique: history rows share all other values."""
         words = self._words
         start = next((column for column in elements.columns.values() if column.row == "START"), None)
         end = next((column for column in elements.columns.values() if column.row == "END"), None)
@@ -352,7 +352,7 @@ class CreateTableRewriting:
 
 
 def leave_out(words: EditableStatement, ranges: list[tuple[int, int]], firsts: set[int]) -> bool:
-    """Cuts members of a list with their commas; whether any is left.
+    """Cut members of a list with their commas; return whether any is left.
 
     Raises: UnsupportedSyntax where a list in brackets would be empty.
     """
@@ -368,7 +368,7 @@ def leave_out(words: EditableStatement, ranges: list[tuple[int, int]], firsts: s
 
 
 class AlterTableRewriting:
-    """ALTER TABLE from behind its name on."""
+    """ALTER TABLE from after its name on."""
 
     def __init__(self, words: EditableStatement, name: TableName, known: TablesAtSource) -> None:
         self._words = words
@@ -380,7 +380,7 @@ class AlterTableRewriting:
         words.alters = True
 
     def read(self) -> bool:
-        """All of it; False: it did nothing, so nothing is left. Raises: UnsupportedSyntax, Untranslatable."""
+        """Rewrite all of it; return False if it did nothing, so that nothing is left. Raises: UnsupportedSyntax, Untranslatable."""
         words = self._words
         if self._known.is_versioned(self._name):
             raise definition_stops.definition_differs(
@@ -429,7 +429,7 @@ class AlterTableRewriting:
         words.cut(at, words.at)
 
     def _action(self, rewriting: OptionRewriting) -> bool:
-        """One between commas; False: it goes."""
+        """Rewrite one action between commas; return False if it is removed."""
         words, word, following = self._words, self._words.word(), self._words.word(1)
         if word == "ADD":
             return self._add()
@@ -486,7 +486,7 @@ class AlterTableRewriting:
         rewriting.options.partitioned = partitioned
 
     def _check_place(self, clause: str, why: Callable[[Table, IsSame], str]) -> None:
-        """Of what comes to rows by the place where they are."""
+        """Check a clause whose effect on rows depends on their place."""
         table, words = self._table, self._words
         if table is None:
             if not self._known.is_known_plain(self._name):
@@ -501,7 +501,7 @@ class AlterTableRewriting:
         return context.collations.is_same_named(column.collation, column.charset, context.defaults)
 
     def _check_added(self, column: DefinedColumn) -> None:
-        """What a new column has in the rows that are there."""
+        """Check the value of a new column in existing rows."""
         words = self._words
         if "AUTO_INCREMENT" in column.attributes:
             self._check_place("ADD of an AUTO_INCREMENT column", order_differs)
@@ -531,7 +531,7 @@ class AlterTableRewriting:
         return any(one.lower() == name.lower() for one, _key in table.keys)
 
     def _is_left_out(self, name: str) -> bool:
-        """Whether the replica does not have that key of the table."""
+        """Return whether the replica does not have that key of the table."""
         table = self._table
         return table is not None and any(
             one.lower() == name.lower() and is_left_out(key, table) for one, key in table.keys
@@ -602,7 +602,7 @@ class AlterTableRewriting:
         return self._has_column(old, f"{verb} COLUMN IF EXISTS")
 
     def _check_conversion(self, old: str, column: DefinedColumn) -> None:
-        """What is there would be converted otherwise: UUID and INET are bytes at the replica."""
+        """Check for different conversions of existing values: UUID and INET are bytes at the replica."""
         table, words = self._table, self._words
         was = next((one for one in (table.columns if table else ()) if one.name.lower() == old.lower()), None)
         differs = conversion_differs(was, column.type, words.context.sql_mode) if was is not None else ""
@@ -735,7 +735,7 @@ class AlterTableRewriting:
                 else next((one for one in self._table.columns if one.name.lower() == name.lower()), None)
             )
             if column is None:
-                return  # a replica refuses a literal of a BLOB (1101), and takes any other
+                return  # a replica refuses a literal of a BLOB (1101), and accepts any other
             if column.type.upper() in _BYTES_BECOME:
                 raise UnsupportedSyntax(f"the default of the column {name} of type {column.type}")
             literal = not column.type.partition("(")[0].endswith(("text", "blob"))
