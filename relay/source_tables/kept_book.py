@@ -68,7 +68,7 @@ def read_kept(state: bytes) -> tuple[BookFacts, list[tuple[KnownTable, str]]]:
             dict(kept["complete"]),
             _by_lower_case(kept["absent"]),
             _by_lower_case(kept["doubtful"]),
-            dict.fromkeys(kept["doubtful_words"], True),
+            dict.fromkeys(((schema, word) for schema, word in kept["doubtful_words"]), True),
             {(thread, schema, name): known_table_of(known) for thread, schema, name, known in kept["temporary"]},
             {program.name: program for program in map(known_program_of, kept["programs"])},
         )
