@@ -147,6 +147,10 @@ class SourceTables:
         if name != meant and meant in self._tables:
             self._set(self._setting, _FOLDS, True)
 
+    def note_changed_rows(self, name: TableName) -> None:
+        """Note that a statement that changed rows found a table by this name."""
+        self.note_meant(name, self._resolved(name))
+
     def charset_of(self, schema: str) -> CharsetDefault:
         """Return the default of new tables that name none; ("", ""): not known."""
         return self._charsets.get(schema, ("", ""))

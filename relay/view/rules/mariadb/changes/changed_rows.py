@@ -87,6 +87,8 @@ def _check(words: EditableStatement, named: NamedWords, known: TablesAtSource, w
     for name in sorted(named.tables):
         if not _is_known(name, known, context.thread_id):
             raise statement_stops.unknown_table_definition(query, name, where)
+        if not where and not known.is_temporary(context.thread_id, name):
+            known.note_changed_rows(name)
 
 
 def _check_references(words: EditableStatement, named: NamedWords, known: TablesAtSource) -> None:
