@@ -269,8 +269,10 @@ class DdlReader(TokenCursor):
                 found.append(KeyPart("", None, self.stop_of_last()))
             else:
                 name, stop = self.column_name(), self.stop_of_last()
-                prefix = self.bracket_text()
-                found.append(KeyPart(name, int(prefix[1:-1]) if prefix else None, stop))
+                prefix = self.bracket_text()[1:-1]
+                if prefix and not prefix.isdecimal():
+                    raise UnsupportedSyntax(f"{prefix} in place of a length")
+                found.append(KeyPart(name, int(prefix) if prefix else None, stop))
             start = self.start_of_next()
             if self.accept("WITHOUT", "OVERLAPS"):
                 self.attribute("WITHOUT OVERLAPS", start)
