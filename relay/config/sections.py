@@ -345,7 +345,7 @@ class ViewSection(TomlSection):
     number. `SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS` shows those of a MySQL; for a MariaDB's own there are
     [defaults](VIEWS.md#collations-of-a-mariadb). Example: `{ 255 = 45, utf8mb4_uca1400_ai_ci = "utf8mb4_bin" }`"""
     known_engines: Annotated[dict[str, NonEmpty], AfterValidator(checked_engines)] = {}
-    """The engines of tables that were created before the archive begins, if a rule must know them: `"*"` stands for all others. The
+    """The engines of tables that were created before the archive begins, if a rule must know them: `"*"` means all others. The
     binlogs contain the engines of later ones. Example: `{ "shop.visits" = "MyISAM", "*" = "InnoDB" }`"""
     foreign_keys: ForeignKeyPolicy = "server"
     """The layer that enforces foreign keys on replicas from MySQL 9.6 on. `"server"`: the server, as is the default there; where it
@@ -353,8 +353,8 @@ class ViewSection(TomlSection):
     `innodb_native_foreign_keys = ON` in their my.cnf. Example: `"innodb"`"""
     plain_tables: Annotated[list[NonEmpty], AfterValidator(checked_plain_tables)] = []
     """Tables that were created before the archive begins, to whose rows no other table refers with ON DELETE CASCADE or SET NULL, and
-    which have no DELETE trigger: the view need not stop when their rows are replaced. `"*"` stands for all of them. The binlogs tell
-    this for later ones. For a MariaDB source also: tables whose statements mean the same on the replicas (no UUID, INET4, INET6,
+    which have no DELETE trigger: the view need not stop when their rows are replaced. `"*"` means all of them. The binlogs say
+    this of later ones. For a MariaDB source also: tables whose statements mean the same on the replicas (no UUID, INET4, INET6,
     system versioning, UNIQUE key over texts, triggers; collations that MySQL has). Example: `["shop.visits"]`"""
     json_columns: JsonPolicy = "longtext"
     """For a MariaDB source: the type that columns of type JSON get, which are LONGTEXT there. `"longtext"`: LONGTEXT with the same

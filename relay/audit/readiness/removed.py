@@ -111,7 +111,7 @@ def _renames_database(statement: LoggedStatement) -> bool:
 # fmt: off
 CHECKS: Final = (
     Check("set_password_function", Effect.STOPS, "SET PASSWORD = PASSWORD('…')", "MySQL 8.0.11 and later",
-        "The function is gone: error 1064. Skip the statement and set the password on the replica with ALTER USER.",
+        "The function was removed: error 1064. Skip the statement and set the password on the replica with ALTER USER.",
         "MySQL 8.0 manual, What Is New; error 1064 of 9.7", stop="password_hash", finds=_sets_password_by_function),
     Check("set_password_hash", Effect.MAY_DIFFER, "SET PASSWORD with a hash", "MySQL 5.7.6 and later",
         "A newer server takes the text as the password itself, not as its hash: the account gets a password nobody knows. Set "
@@ -124,7 +124,7 @@ CHECKS: Final = (
         "GRANT no longer creates accounts: error 1410 where the account is not there. Create the accounts before.",
         "MySQL 8.0 manual, GRANT; error 1410 of 9.7", finds=_grants_only),
     Check("identified_by_hash", Effect.STOPS, "CREATE USER … IDENTIFIED BY PASSWORD 'hash'", "MySQL 8.0.11 and later",
-        "The clause is gone: error 1064. Create the accounts on the replica with IDENTIFIED WITH plugin AS 'hash'.",
+        "The clause was removed: error 1064. Create the accounts on the replica with IDENTIFIED WITH plugin AS 'hash'.",
         "MySQL 8.0 manual, CREATE USER; error 1064 of 9.7",
         finds=lambda statement: statement.verb != "GRANT" and statement.has("IDENTIFIED", "BY", "PASSWORD")),
     Check("authentication_plugin_gone", Effect.STOPS, "Accounts of plugins that are gone",
@@ -132,7 +132,7 @@ CHECKS: Final = (
         "Error 1524: the plugin is not loaded. Create the accounts with caching_sha2_password. MySQL 8.4 loads "
         "mysql_native_password only with --mysql-native-password=ON.",
         "MySQL 9.0 release notes; error 1524 of 9.7", finds=_has_old_plugin),
-    Check("functions_gone", Effect.STOPS, "Functions that are gone",
+    Check("functions_gone", Effect.STOPS, "Functions that were removed",
         "MySQL 8.0.11 and later (PASSWORD, ENCODE, DES_ENCRYPT …; spatial functions without ST_), 9.6 (MD5, SHA1)",
         "Error 1305 or 1064. The spatial ones have the same names with ST_ or MBR before them; MD5, SHA and SHA1 need a component.",
         "MySQL 8.0 manual, What Is New; error 1305 of 9.7", finds=_calls_what_is_gone),
