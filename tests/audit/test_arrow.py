@@ -243,4 +243,5 @@ rows = read({str(tmp_path)!r}, "rows")
 {line}
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout.split(), done.returncode) == ([str(len(found(tmp_path, "rows", "row")))], 0), done.stderr
+    # DuckDB draws a progress bar before the answer where a machine is busy.
+    assert (done.stdout.split()[-1:], done.returncode) == ([str(len(found(tmp_path, "rows", "row")))], 0), done.stderr

@@ -1,5 +1,6 @@
 """Texts that cost a reader of statements much, and the readers of a relay with the texts that they accept."""
 
+import gc
 import random
 import struct
 import time
@@ -151,7 +152,7 @@ def measure(reader: str, text: CostlyText) -> Finding | None:
         seconds[size] = _time(reader, text, size)
         if seconds.get(size // 4, 0) > _LEAST_S:
             break  # two sizes that the clock can compare: some readers turn to another way at some length
-    for _ in range(3):  # again, for a machine that was busy: the least counts
+    for _ in range(6):  # again, for a machine that was busy: the least counts
         if not _is_wrong(seconds):
             return None
         for size in list(seconds)[-2:]:
@@ -168,10 +169,15 @@ def _is_wrong(seconds: Mapping[int, float]) -> bool:
 
 def _time(reader: str, text: CostlyText, size: int) -> float:
     raw = text.of_size(size)
-    begun = time.thread_time()
-    with suppress(*_REFUSALS):
-        READERS[reader](raw)
-    return time.thread_time() - begun
+    gc.collect()
+    gc.disable()  # a collection costs by what other tests left in the process
+    try:
+        begun = time.thread_time()
+        with suppress(*_REFUSALS):
+            READERS[reader](raw)
+        return time.thread_time() - begun
+    finally:
+        gc.enable()
 
 
 # --- the readers ----------------------------------------------------------------------------------------------------------------
