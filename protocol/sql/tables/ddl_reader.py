@@ -188,12 +188,12 @@ class DdlReader(TokenCursor):
         return "utf8" if name == "utf8mb3" else name
 
     def charset_of_collation(self, collation: str) -> str | None:
-        """Return the set of a collation; None: it fits several (MariaDB's `uca1400_ai_ci`), and leaves the set as it is."""
+        """Return the set of a collation, named as by `plain_collation`; None: it fits several (MariaDB's `uca1400_ai_ci`), and leaves
+        the set as it is.
+        """
         name = collation.partition("_")[0]
         if name in ("uca1400", "default"):
             return None
-        if name == "utf8mb3":
-            return "utf8"
         if name != "binary" and collation_of_charset(name) is None:
             raise UnsupportedSyntax(f"the collation {collation}")
         return name

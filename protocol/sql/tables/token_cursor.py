@@ -1,5 +1,7 @@
 """A cursor over the tokens of a statement. An unexpected token makes the statement an unsupported one."""
 
+from abc import abstractmethod
+
 from protocol.sql.lexer import SqlToken, TokenKind, UnsupportedSyntax
 from protocol.sql.tables.source_table import TableName
 
@@ -35,9 +37,9 @@ class TokenCursor:
         """True if nothing follows."""
         return self.kind is TokenKind.END or (self.word() == ";" and self.peek(1).kind is TokenKind.END)
 
+    @abstractmethod
     def text_of(self, token: SqlToken) -> str:
-        """Return the text of a name or a string."""
-        return token.text
+        """Return the text of a name or a string. Raises: UnsupportedSyntax."""
 
     # ---- taking ----
 

@@ -11,27 +11,7 @@ from protocol.sql.tables.source_table import Column, ForeignKey, Table, whole_ke
 from relay.source_tables.applied_definition import DefiningSession, apply_definition, forget_tables
 from relay.source_tables.known_table import KnownTable
 from relay.source_tables.table_book import SourceTables
-
-MYSQL, MARIADB = "5.6.51-log", "10.11.6-MariaDB-log"
-NOBODY = DefiningSession()
-
-
-def told(*statements: str, charset: str = "latin1", version: str = MYSQL) -> Table | None:
-    """The table `t` behind these statements, in a new schema."""
-    state = SourceTables()
-    apply_definition(state, parse_ddl(f"CREATE DATABASE d CHARACTER SET {charset}", "", 0, version), NOBODY)
-    for statement in statements:
-        apply_definition(state, parse_ddl(statement, "d", 0, version), NOBODY)
-    return state.exact(("d", "t"))
-
-
-def shape(table: Table | None) -> list[tuple[str, str, str]]:
-    assert table is not None
-    return [(column.name, column.type, column.charset) for column in table.columns]
-
-
-def names(*statements: str, version: str = MYSQL) -> list[str]:
-    return [name for name, _type, _charset in shape(told(*statements, version=version))]
+from tests.support.defined_tables import MARIADB, MYSQL, NOBODY, column_names, defined_table, shape
 
 
 @pytest.mark.parametrize(
@@ -65,16 +45,16 @@ def names(*statements: str, version: str = MYSQL) -> list[str]:
 def test_a_column_has_the_type_that_show_create_table_would_print(
     definition: str, column_type: str, charset: str
 ) -> None:
-    assert shape(told(f"CREATE TABLE t (a {definition}, PRIMARY KEY (a))")) == [("a", column_type, charset)]
+    assert shape(defined_table(f"CREATE TABLE t (a {definition}, PRIMARY KEY (a))")) == [("a", column_type, charset)]
 
 
 def test_columns_without_a_character_set_have_their_tables_or_their_databases() -> None:
     create = "CREATE TABLE t (a VARCHAR(3)) {} ENGINE=InnoDB"
-    assert shape(told(create.format("CHARSET=cp1251"))) == [("a", "varchar(3)", "cp1251")]
-    assert shape(told(create.format("/*!40101 DEFAULT CHARSET=cp1251 */"))) == [("a", "varchar(3)", "cp1251")]
-    assert shape(told(create.format(""), charset="sjis")) == [("a", "varchar(3)", "sjis")]
+    assert shape(defined_table(create.format("CHARSET=cp1251"))) == [("a", "varchar(3)", "cp1251")]
+    assert shape(defined_table(create.format("/*!40101 DEFAULT CHARSET=cp1251 */"))) == [("a", "varchar(3)", "cp1251")]
+    assert shape(defined_table(create.format(""), charset="sjis")) == [("a", "varchar(3)", "sjis")]
     changed = ("ALTER DATABASE d CHARACTER SET gbk", create.format(""), "ALTER TABLE t ADD b TEXT")
-    assert shape(told(*changed)) == [("a", "varchar(3)", "gbk"), ("b", "text", "gbk")]
+    assert shape(defined_table(*changed)) == [("a", "varchar(3)", "gbk"), ("b", "text", "gbk")]
 
 
 def test_what_nobody_said_the_character_set_of_is_not_known() -> None:
@@ -85,22 +65,28 @@ def test_what_nobody_said_the_character_set_of_is_not_known() -> None:
 
 def test_alter_takes_its_clauses_in_the_servers_order() -> None:
     create = "CREATE TABLE t (a INT, b INT, c INT)"
-    assert names(create, "ALTER TABLE t ADD x INT FIRST, DROP b, ADD y INT AFTER a") == ["x", "a", "y", "c"]
-    assert names(create, "ALTER TABLE t CHANGE a b INT, CHANGE b a INT") == ["b", "a", "c"]
-    assert names(create, "ALTER TABLE t MODIFY a INT AFTER c, ADD (x INT, y INT)") == ["b", "c", "a", "x", "y"]
-    assert names(create, "ALTER TABLE t MODIFY a INT AFTER b, MODIFY b INT FIRST, MODIFY c INT FIRST") == [
+    assert column_names(create, "ALTER TABLE t ADD x INT FIRST, DROP b, ADD y INT AFTER a") == ["x", "a", "y", "c"]
+    assert column_names(create, "ALTER TABLE t CHANGE a b INT, CHANGE b a INT") == ["b", "a", "c"]
+    assert column_names(create, "ALTER TABLE t MODIFY a INT AFTER c, ADD (x INT, y INT)") == ["b", "c", "a", "x", "y"]
+    assert column_names(create, "ALTER TABLE t MODIFY a INT AFTER b, MODIFY b INT FIRST, MODIFY c INT FIRST") == [
         "c",
         "b",
         "a",
     ]
-    assert names(create, "ALTER TABLE t DROP a, ADD a TEXT, RENAME COLUMN c TO z", version="9.7.0") == ["b", "z", "a"]
+    assert column_names(create, "ALTER TABLE t DROP a, ADD a TEXT, RENAME COLUMN c TO z", version="9.7.0") == [
+        "b",
+        "z",
+        "a",
+    ]
     exists = "ALTER TABLE t ADD IF NOT EXISTS a TEXT, DROP IF EXISTS nothing, MODIFY IF EXISTS nothing INT"
-    assert names(create, exists, version=MARIADB) == ["a", "b", "c"]
+    assert column_names(create, exists, version=MARIADB) == ["a", "b", "c"]
 
 
 def test_a_conversion_changes_all_texts_and_no_bytes() -> None:
     create = "CREATE TABLE t (a TEXT, b BLOB, c ENUM('x'), d ENUM('ö'))"
-    converted = shape(told(create, "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", "ALTER TABLE t ADD e CHAR(3)"))
+    converted = shape(
+        defined_table(create, "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", "ALTER TABLE t ADD e CHAR(3)")
+    )
     # servers convert texts of an ENUM that are no ASCII wrongly: they are not known then
     assert converted == [
         ("a", "text", "utf8mb4"), ("b", "blob", ""), ("c", "enum('x')", "utf8mb4"), ("d", "enum", "utf8mb4"),
@@ -109,7 +95,7 @@ def test_a_conversion_changes_all_texts_and_no_bytes() -> None:
 
 
 def test_keys_are_those_that_the_statements_leave() -> None:
-    table = told(
+    table = defined_table(
         "CREATE TABLE t (a INT PRIMARY KEY, b INT UNIQUE, c INT, KEY (b, c), CONSTRAINT f FOREIGN KEY (c) REFERENCES u (x))",
         "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (b, a), CHANGE c d INT, DROP INDEX b",
         "CREATE UNIQUE INDEX n ON t (d)",  # takes the place of the index f, as MySQL 9.7 and MariaDB 10.11 show
@@ -123,7 +109,7 @@ def test_keys_are_those_that_the_statements_leave() -> None:
 
 
 def test_defaults_are_kept() -> None:
-    table = told(
+    table = defined_table(
         "CREATE TABLE t (a INT DEFAULT 5, b CHAR(3) NOT NULL DEFAULT 'x''y', c INT)",
         "ALTER TABLE t ALTER c SET DEFAULT 7",
     )
@@ -152,11 +138,13 @@ def test_defaults_are_kept() -> None:
     ],
 )  # fmt: skip
 def test_a_default_tells_whether_it_is_a_text_a_number_or_computed(column: str, default: str | None) -> None:
-    table = told(f"CREATE TABLE t (s INT, a {column})", version=MARIADB)
+    table = defined_table(f"CREATE TABLE t (s INT, a {column})", version=MARIADB)
     assert table is not None
     assert table.columns[1].default == default
     kind, _, value = column.partition(" DEFAULT ")
-    altered = told(f"CREATE TABLE t (s INT, a {kind})", f"ALTER TABLE t ALTER a SET DEFAULT {value}", version=MARIADB)
+    altered = defined_table(
+        f"CREATE TABLE t (s INT, a {kind})", f"ALTER TABLE t ALTER a SET DEFAULT {value}", version=MARIADB
+    )
     assert altered is not None
     assert altered.columns[1].default == default
 
@@ -178,9 +166,9 @@ def test_a_timestamp_of_which_nothing_is_said_may_be_null_where_the_server_wants
 
 def test_tables_are_renamed_one_after_the_other() -> None:
     made = ("CREATE TABLE t (a INT)", "CREATE TABLE u (b INT)", "RENAME TABLE t TO x, u TO t, x TO u")
-    assert names(*made) == ["b"]
-    assert names("CREATE TABLE u (b INT)", "CREATE TABLE t LIKE u", "DROP TABLE u") == ["b"]
-    assert told("CREATE TABLE t (a INT)", "ALTER TABLE t RENAME AS other.t") is None
+    assert column_names(*made) == ["b"]
+    assert column_names("CREATE TABLE u (b INT)", "CREATE TABLE t LIKE u", "DROP TABLE u") == ["b"]
+    assert defined_table("CREATE TABLE t (a INT)", "ALTER TABLE t RENAME AS other.t") is None
 
 
 @pytest.mark.parametrize(
