@@ -156,6 +156,61 @@ def doctor(
 
 
 @commands.command()
+def compare(
+    config: ConfigOption,
+    replica: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT,USER,FILE[,KEY=VALUE]",
+            help="The new server; FILE has the password. KEY as for doctor. SELECT, SHOW VIEW, TRIGGER, EVENT, REPLICATION CLIENT.",
+        ),
+    ],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT,USER,FILE[,KEY=VALUE]",
+            help="The source, by an account with the same privileges; without it [source] of relay.toml.",
+        ),
+    ] = None,
+    view: Annotated[
+        str | None, typer.Option(help="The view whose GTIDs the new server has; else it is looked up.")
+    ] = None,
+    table: Annotated[
+        list[str] | None, typer.Option(help="SCHEMA.TABLE, shop.*; may be repeated. Without: all.")
+    ] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Not these; may be repeated.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="auto_increment, definer, comment, engine, view, ...; may be repeated.")
+    ] = None,
+    script: Annotated[Path | None, typer.Option(help="Write the SQL that repairs the new server.")] = None,
+    state: Annotated[Path | None, typer.Option(help="Keep how far it is there; an interrupted run goes on.")] = None,
+    chunk_seconds: Annotated[
+        float, typer.Option(min=0.01, max=60, help="How long a server may need for a chunk.")
+    ] = 0.5,
+    rows_per_second: Annotated[int, typer.Option(min=0, help="Not more than so many; 0: no limit.")] = 0,
+    lag_limit: Annotated[float, typer.Option(min=0, help="Pause while the new server is so many seconds late.")] = 30.0,
+    wait: Annotated[float, typer.Option(min=1, help="Seconds to wait until the new server has a place.")] = 300.0,
+    most_differences: Annotated[int, typer.Option(min=1, help="Leave a table after so many.")] = 10_000,
+    json: JsonOption = False,
+) -> None:
+    """Compare the tables of a new server with the source's, under traffic, by SELECT only; 1 if something differs, 3: not known."""
+    from relay.compare.compare_command import CompareOptions
+    from relay.compare.compare_command import compare as compare_servers
+    from relay.compare.comparison import Request
+    from relay.compare.load_limits import LoadLimits
+    from relay.compare.table_shape import Wanted
+
+    request = Request(
+        Wanted(table or (), exclude or ()),
+        frozenset(ignore or ()),
+        LoadLimits(chunk_seconds, rows_per_second, lag_limit, wait),
+        most_differences,
+    )
+    options = CompareOptions(replica, source, view, script, state, json, request)
+    raise typer.Exit(compare_servers(loaded_config(config), options))
+
+
+@commands.command()
 def status(
     config: ConfigOption,
     watch: Annotated[bool, typer.Option("--watch", help="Look again and again, until Ctrl-C.")] = False,

@@ -19,7 +19,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 FILE_MODE: Final = 0o640
 """The mode of files in the archive, exports and reports: the group may read, backups for example."""
@@ -243,6 +243,13 @@ def write_named_text(path: Path, text: str) -> None:
     """Write to what the user named: a file, which is created or replaced, a pipe, a link to either."""
     with open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, FILE_MODE)) as file:
         file.write(text)
+
+
+def opened_named_text(path: Path, *, appends: bool = False) -> TextIO:
+    """Open what the user named for writing, as `write_named_text` does; with `appends` what it contains stays."""
+    return open(
+        path, "a" if appends else "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, FILE_MODE)
+    )
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

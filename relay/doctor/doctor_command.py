@@ -5,25 +5,19 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import get_args
 
 import structlog
-from pydantic import ValidationError
 
 from protocol.errors import ExitCode
-from relay.commands.outcome import CommandFailed
-from relay.config import Config, ServerSecurity, ServerSource, SslMode
-from relay.config.text.problems import Findings
-from relay.config.text.tls_files import check_server_files
-from relay.config.text.toml_text import SERVER_FILES
+from relay.commands.named_server import named_server
+from relay.config import Config
 from relay.doctor.doctor_line import DoctorLine, is_worse
 from relay.doctor.examination import examine
 
 
 def doctor(config: Config, replicas: Sequence[str], *, limit_s: float, strict: bool, as_json: bool) -> int:
-    """Print the report; return the exit code. replicas: as `replica_to_ask` reads them. Raises: CommandFailed."""
-    asked = [replica_to_ask(text) for text in replicas]
+    """Print the report; return the exit code. replicas: as `named_server` reads them. Raises: CommandFailed."""
+    asked = [named_server("--replica", text) for text in replicas]
     # The lines contain what the relay would log of it.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     lines = asyncio.run(examine(config, asked, limit_s))
@@ -47,38 +41,3 @@ def summary(lines: Sequence[DoctorLine]) -> str:
     warnings = f"{count['warning']} warning{'s' if count['warning'] != 1 else ''}"
     unknown = f", {count['unknown']} could not be asked" if count["unknown"] else ""
     return f"{problems}, {warnings}, {count['ok']} ok{unknown}."
-
-
-def replica_to_ask(text: str) -> ServerSource:
-    """Parse HOST[:PORT],USER,PASSWORD-FILE[,KEY=VALUE ...]: a key is one of `ServerSecurity`. Raises: CommandFailed."""
-    parts = text.split(",")
-    keys = dict(part.partition("=")[::2] for part in parts[3:])
-    parts = parts[:3]
-    host, _, port = (
-        parts[0].rpartition(":") if ":" in parts[0] and not parts[0].endswith("]") else (parts[0], "", "3306")
-    )
-    host = host.removeprefix("[").removesuffix("]")
-    if len(parts) != 3 or not all(parts) or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise CommandFailed("--replica: write HOST:PORT,USER,FILE, where FILE holds the password.")
-    wrong = keys.keys() - ServerSecurity.model_fields.keys()
-    findings = Findings()
-    check_server_files("--replica", keys, findings)
-    if wrong or findings.problems:
-        why = findings.problems[0] if findings.problems else f"there is no {', '.join(sorted(wrong))}"
-        known = ", ".join(ServerSecurity.model_fields)
-        raise CommandFailed(f"--replica: {why}. Behind FILE there may be {known}, each as ,KEY=VALUE.")
-    given = {key: Path(value) if key in SERVER_FILES else value for key, value in keys.items()}
-    try:
-        return ServerSource.model_validate(
-            {
-                "host": host,
-                "port": int(port),
-                "user": parts[1],
-                "password_file": Path(parts[2]),
-                "server_id": 1,
-                **given,
-            }
-        )
-    except ValidationError:
-        words = ", ".join(get_args(SslMode))
-        raise CommandFailed(f"--replica: ssl_mode is one of {words}.") from None

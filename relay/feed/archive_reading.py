@@ -25,9 +25,9 @@ from relay.binlog_tables.plan.packed_store import store_of
 from relay.binlog_tables.plan.recorded import reported_schema
 from relay.binlog_tables.plan.series_files import SeriesFile, find_files
 from relay.binlog_tables.plan.series_head import read_head
+from relay.config.table_patterns import readings
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
-from relay.feed.table_patterns import readings
 from relay.packed.packed_facts import PACKED_SUFFIXES
 from relay.schema_history.schema_record import RecordedSchema
 

@@ -11,6 +11,7 @@ import duckdb
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import TableName
 from relay.binlog_tables.plan.places import PositionGone
+from relay.config.table_patterns import named_schemas, names_table
 from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
@@ -21,7 +22,6 @@ from relay.feed.renamed_tables import TableRenames
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.sink_table import CURRENT, HISTORY, FeedSettings, SinkTable
-from relay.feed.table_patterns import named_schemas, names_table
 
 _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", "sys", ""))
 

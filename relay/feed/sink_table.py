@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from protocol.sql.engines import engine_of, has_transactions
 from protocol.sql.tables.source_table import Table, TableName
+from relay.config.table_patterns import names_table
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.compacted_changes import NetOfPart
 from relay.feed.feed_batch import FeedBatch, TablePart
@@ -45,7 +46,6 @@ from relay.feed.statements.logged_changes import (
     UnseenChange,
     shown,
 )
-from relay.feed.table_patterns import names_table
 
 CURRENT: Final = "current"
 HISTORY: Final = "changes"

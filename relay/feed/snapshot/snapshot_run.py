@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import TableName
 from relay.binlog_tables.plan.read_finding import FileLost
+from relay.config.table_patterns import readings
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSource
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON
@@ -22,7 +23,6 @@ from relay.feed.snapshot.table_snapshot import (
     load_static,
     snapshots_begun,
 )
-from relay.feed.table_patterns import readings
 
 _PORT: Final = 3306
 

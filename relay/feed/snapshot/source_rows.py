@@ -21,7 +21,8 @@ from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, LakeColumn, parsed_type
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.rows.row_numbers import row_numbers
-from relay.feed.snapshot.blocking_login import BROKEN, BlockingLogin
+from relay.upstream.blocking.blocking_login import BROKEN, BlockingLogin
+from relay.upstream.schema.answer_text import quoted_name
 from relay.upstream.source.answer_bound import ORDINARY, ROWS, AnswerBound
 from relay.upstream.source.source_errors import UpstreamError
 from relay.upstream.source.source_tls import SourceTls
@@ -50,7 +51,7 @@ _NO_TABLE: Final = (ErrorCode.ER_BAD_DB_ERROR, ErrorCode.ER_NO_SUCH_TABLE)
 
 def quoted(name: str) -> str:
     """Return a name in backticks, for a statement that takes values."""
-    return "`" + name.replace("`", "``").replace("%", "%%") + "`"
+    return quoted_name(name).replace("%", "%%")
 
 
 class SourceRows:

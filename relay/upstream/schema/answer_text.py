@@ -25,3 +25,8 @@ def answer_text(value: object) -> str:
 def quoted_text(text: str) -> str:
     """Return a string literal that is correct whatever sql_mode says about backslashes."""
     return f"CONVERT(x'{text.encode().hex()}' USING utf8)" if "\\" in text else "'" + text.replace("'", "''") + "'"
+
+
+def quoted_name(name: str) -> str:
+    """Return a name in backticks."""
+    return "`" + name.replace("`", "``") + "`"

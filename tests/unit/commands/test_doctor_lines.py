@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from protocol.printable import printable
+from relay.commands.named_server import named_server
 from relay.commands.outcome import CommandFailed
 from relay.config import Config
 from relay.doctor.certificate_checks import shown_certificate_line
-from relay.doctor.doctor_command import replica_to_ask, shown_line, summary
+from relay.doctor.doctor_command import shown_line, summary
 from relay.doctor.doctor_line import DoctorLine, is_worse
 from relay.doctor.machine_checks import archive_rate, relay_pid, space_line, sync_verdict
 from relay.doctor.process_sockets import process_sockets
@@ -94,11 +95,11 @@ def test_sizes_are_written_as_people_read_them() -> None:
 @pytest.mark.parametrize("text", ["", "host", "host:1,user", "host:x,user,file", "host:99999,user,file", "h:1,,f"])
 def test_a_replica_that_is_not_named_whole_is_refused(text: str) -> None:
     with pytest.raises(CommandFailed):
-        replica_to_ask(text)
+        named_server("--replica", text)
 
 
 def test_a_replica_may_have_an_address_of_ipv6() -> None:
-    asked = replica_to_ask("[::1]:3310,me,/x")
+    asked = named_server("--replica", "[::1]:3310,me,/x")
     assert (asked.host, asked.port, asked.user, asked.password_file) == ("::1", 3310, "me", Path("/x"))
 
 

@@ -11,8 +11,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from relay.commands.named_server import named_server
 from relay.config import ServerSource
-from relay.doctor.doctor_command import replica_to_ask
 from relay.feed.feed_config import FeedSource
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.snapshot.source_rows import SourceRows
@@ -91,7 +91,7 @@ def doctor(directory: Path) -> Callable[[int, dict[str, Any]], str]:
     def ask(port: int, keys: dict[str, Any]) -> str:
         text = ",".join([f"127.0.0.1:{port}", "monitor", str(file), *(f"{key}={value}" for key, value in keys.items())])
         with pytest.raises(UpstreamError) as caught:
-            asyncio.run(open_source(replica_to_ask(text), section="--replica", who="the replica"))
+            asyncio.run(open_source(named_server("--replica", text), section="--replica", who="the replica"))
         return f"{caught.value.name}: {caught.value} {caught.value.advice}"
 
     return ask

@@ -22,7 +22,7 @@ BROKEN: Final = (
     *(Malformed, ValueError, LookupError, TypeError, AttributeError, AssertionError, struct.error),
     *(ArithmeticError, NameError, RuntimeError),
 )
-"""PyMySQL raises these errors for impossible bytes. RuntimeError is raised if the server asks for a file of this machine, which is refused."""
+"""PyMySQL raises these errors for impossible bytes. RuntimeError: the server asks for a file of this machine, which is refused."""
 _MOST_COLUMNS: Final = 8192
 """A table has at most 4,096 columns, and a query some more."""
 _PACKET_BYTES: Final = 64
@@ -49,7 +49,7 @@ class BlockingLogin(pymysql.connections.Connection):  # type: ignore[misc]
         super().__init__(ssl_disabled=True, **options)
 
     def asks(self, question: str, bound: AnswerBound) -> None:
-        """Declare that the next answer belongs to this question. An answer beyond the bound is an UpstreamError, and ends the connection."""
+        """Declare what the next answer belongs to. An answer beyond the bound is an UpstreamError, and ends the connection."""
         self._meter.asks(question, bound)
 
     def give_up(self) -> None:

@@ -1,0 +1,1 @@
+"""Connections to servers that block, for commands that read tables in threads of their own."""
