@@ -1,8 +1,8 @@
 """A migration from MySQL 5.6 or MariaDB to MySQL 9.7 as a user would do it, on real servers: `deploy/demo --migrate` runs this.
 
 The old source has no GTIDs that a MySQL knows and is still written to; the new servers have only their defaults. A relay with a view is
-between them. The steps are dump, restore, seed, attach; then the cut-over: writes stop, one new server is promoted, and the other one
-follows it by GTID.
+between them. The steps are dump, restore, seed, attach, compare; then the cut-over: writes stop, one new server is promoted, and the
+other one follows it by GTID.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from deploy.demonstration import DemoFailed, free_port, say, stay, title, work_d
 from deploy.servers import SERVERS, CatchUpError, Server, available
 from tests.support import view_seeding as seeding
 from tests.support import workload
+from tests.support.compare_run import ACCOUNT, PRIVILEGES, CompareRun
 from tests.support.hex_values import hex_differences, hex_tables
 from tests.support.relay_process import RelayProcess
 
@@ -254,7 +255,10 @@ def migrate(work: Path, *, keep: bool, source_name: str = SOURCES[0]) -> None:
             ):
                 say(f"  {name:22} {row[name]}")
             asked(relay, "view", "list")
-            title("5. Cut over: writes stop")
+            title("5. Compare, while the source is written to: does the new server have its tables?")
+            say(f"  both servers have an account {ACCOUNT} with {', '.join(PRIVILEGES)}")
+            asked(relay, *CompareRun(relay, source, first).words("--ignore", "auto_increment"))
+            title("6. Cut over: writes stop")
             traffic.stop()
             say(
                 f"  the applications made {traffic.transactions} rounds of writes meanwhile; SET GLOBAL read_only = ON at the source"
@@ -275,7 +279,7 @@ def migrate(work: Path, *, keep: bool, source_name: str = SOURCES[0]) -> None:
             raise DemoFailed(f"gtid_executed is {seeding.executed(first)}, not {place['executed']}")
         for server in (first, second):
             compare(source, server)
-        title("6. Promote the first; the second follows it by the same GTIDs")
+        title("7. Promote the first; the second follows it by the same GTIDs")
         promote(first, second)
         say(f"  first:  gtid_executed {seeding.executed(first)}")
         say(

@@ -197,11 +197,11 @@ def compare(
     from relay.compare.compare_command import CompareOptions
     from relay.compare.compare_command import compare as compare_servers
     from relay.compare.comparison import Request
-    from relay.compare.load_limits import LoadLimits
-    from relay.compare.table_shape import Wanted
+    from relay.compare.rows.load_limits import LoadLimits
+    from relay.compare.rows.table_shape import WantedTables
 
     request = Request(
-        Wanted(table or (), exclude or ()),
+        WantedTables(table or (), exclude or ()),
         frozenset(ignore or ()),
         LoadLimits(chunk_seconds, rows_per_second, lag_limit, wait),
         most_differences,

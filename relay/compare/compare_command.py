@@ -10,10 +10,10 @@ from protocol.errors import ExitCode
 from relay.commands.named_server import named_server
 from relay.commands.progress import bytes_progress
 from relay.compare.compare_state import CompareState
-from relay.compare.compared_servers import both_servers
-from relay.compare.comparison import Comparison, Request
-from relay.compare.findings import Findings
-from relay.compare.repair_script import RepairScript
+from relay.compare.comparison import Request, ServerComparison
+from relay.compare.rows.differences import Differences
+from relay.compare.rows.repair_script import RepairScript
+from relay.compare.servers.compared_servers import both_servers
 from relay.config import Config
 
 
@@ -34,7 +34,7 @@ def compare(config: Config, options: CompareOptions) -> ExitCode:
     """Compare and print; return 0 if all is equal, 1 if something differs, 3 if that could not be told. Raises: RelayError; OSError."""
     target = named_server("--replica", options.replica)
     source = None if options.source is None else named_server("--source", options.source)
-    findings = Findings(as_json=options.as_json)
+    findings = Differences(as_json=options.as_json)
     with (
         _ended_by_signals(),
         both_servers(config, source, target, options.view, options.request.limits.wait_s) as servers,
@@ -42,7 +42,7 @@ def compare(config: Config, options: CompareOptions) -> ExitCode:
         state = CompareState.opened(options.state, servers.identities)
         findings.different, findings.unknown = state.different, state.unknown
         with RepairScript(options.script, goes_on=state.goes_on) as script:
-            comparison = Comparison(servers, options.request, findings, state, script)
+            comparison = ServerComparison(servers, options.request, findings, state, script)
             with bytes_progress("compare", comparison.find_tables()) as told:
                 try:
                     comparison.run(told or _nothing)

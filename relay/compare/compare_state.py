@@ -8,9 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Self
 
-from relay.compare.compare_stop import CompareStop
-from relay.compare.findings import TableOutcome
-from relay.compare.key_ranges import Key
+from relay.compare.rows.differences import TableOutcome
+from relay.compare.rows.key_ranges import Key
+from relay.compare.servers.compare_stop import CompareStop
 from relay.disk.file_calls import read_file, remove_file, write_named_text
 
 _FORMAT: Final = 1

@@ -7,19 +7,19 @@ from typing import Final
 
 from protocol.sql.tables.source_table import TableName
 from relay.compare.compare_state import CompareState
-from relay.compare.compared_servers import BothServers
-from relay.compare.definition_repair import DefinitionRepair
-from relay.compare.definitions import Alike, Facts, ObjectName, changed_facts, name_of, table_facts
-from relay.compare.findings import Difference, Findings, TableOutcome, What
-from relay.compare.key_ranges import Key
-from relay.compare.keyless_table import KeylessTable
-from relay.compare.load_limits import LoadBrake, LoadLimits
-from relay.compare.programs import PROGRAMS, program_facts
-from relay.compare.repair_script import RepairScript
-from relay.compare.rounds import Rounds
-from relay.compare.table_shape import TableShape, Wanted, compared_schemas, table_shapes
-from relay.compare.table_side import table_sides
-from relay.compare.table_walk import Chunk, Compared, TableWalk
+from relay.compare.definitions.definition_facts import Alike, Facts, ObjectName, changed_facts, name_of, table_facts
+from relay.compare.definitions.definition_repair import DefinitionRepair
+from relay.compare.definitions.program_facts import PROGRAMS, program_facts
+from relay.compare.rows.differences import Difference, Differences, TableOutcome, What
+from relay.compare.rows.key_ranges import Key
+from relay.compare.rows.keyless_table import KeylessTable
+from relay.compare.rows.load_limits import LoadBrake, LoadLimits
+from relay.compare.rows.repair_script import RepairScript
+from relay.compare.rows.settling import SettlingRounds
+from relay.compare.rows.table_shape import TableShape, WantedTables, compared_schemas, table_shapes
+from relay.compare.rows.table_side import table_sides
+from relay.compare.rows.table_walk import Compared, SummedRange, TableWalk
+from relay.compare.servers.compared_servers import BothServers
 
 _PARTS: Final = ("column", "key", "foreign key", "partition")
 AUTO_INCREMENT: Final = "auto_increment"
@@ -30,22 +30,22 @@ Progress = Callable[[int], None]
 class Request:
     """What is compared, and how. `ignored` are kinds and facts, such as auto_increment, definer, comment."""
 
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: WantedTables = field(default_factory=WantedTables)
     ignored: frozenset[str] = frozenset()
     limits: LoadLimits = field(default_factory=LoadLimits)
     most_differences: int = 10_000
 
 
-class Comparison:
+class ServerComparison:
     """The comparison of two servers."""
 
     def __init__(
-        self, servers: BothServers, request: Request, findings: Findings, state: CompareState, script: RepairScript
+        self, servers: BothServers, request: Request, findings: Differences, state: CompareState, script: RepairScript
     ) -> None:
         self._servers, self._request = servers, request
         self._findings, self._state, self._script = findings, state, script
         self._alike = Alike(servers.any_engine, servers.source.is_mariadb == servers.target.is_mariadb)
-        self._rounds = Rounds(servers.source.end, servers.place)
+        self._rounds = SettlingRounds(servers.source.end, servers.place)
         self._repair = DefinitionRepair(servers.source)
         self._brake = LoadBrake(request.limits, servers.target)
         self._shapes: tuple[dict[TableName, TableShape], dict[TableName, TableShape]] = ({}, {})
@@ -154,7 +154,7 @@ class Comparison:
         )
         told = 0
 
-        def done(after: Key | None, chunk: Chunk) -> None:
+        def done(after: Key | None, chunk: SummedRange) -> None:
             nonlocal told
             state.after = after
             size = min(shape.size_bytes - told, chunk.rows * shape.size_bytes // max(shape.rows, 1))

@@ -6,8 +6,8 @@ from typing import Any, Final, Protocol
 
 from protocol.position import Position
 from protocol.printable import printable
-from relay.compare.compare_stop import CompareStop, unreachable
-from relay.compare.compared_server import ComparedServer
+from relay.compare.servers.compare_stop import CompareStop, unreachable
+from relay.compare.servers.compared_server import ComparedServer
 from relay.view.generations.view_generations import qualified
 from relay.view.inspect.named_view import NamedView
 from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from relay.compare.findings import Difference, TableOutcome, What
-from relay.compare.table_side import TableSide
-from relay.compare.table_walk import Compared
+from relay.compare.rows.differences import Difference, TableOutcome, What
+from relay.compare.rows.table_side import TableSide
+from relay.compare.rows.table_walk import Compared
 
 _MOST_GROUPS: Final = 1_000_000
 

@@ -5,8 +5,8 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from relay.compare.common_place import check_applies
-from relay.compare.compared_server import ComparedServer
+from relay.compare.servers.common_place import check_applies
+from relay.compare.servers.compared_server import ComparedServer
 
 _FIRST_BYTES: Final = 4 << 20
 _FIRST_ROWS: Final = 1_000

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from relay.compare.column_forms import PairedColumn
+from relay.compare.rows.column_forms import PairedColumn
 
 Key = tuple[Any, ...]
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from relay.compare.column_forms import PairedColumn, hash_number, row_hash
-from relay.compare.compared_server import ComparedServer
-from relay.compare.key_ranges import Key, key_condition, range_condition
-from relay.compare.table_shape import ShapeKey, TableShape
+from relay.compare.rows.column_forms import PairedColumn, hash_number, row_hash
+from relay.compare.rows.key_ranges import Key, key_condition, range_condition
+from relay.compare.rows.table_shape import ShapeKey, TableShape
+from relay.compare.servers.compared_server import ComparedServer
 from relay.upstream.schema.answer_text import quoted_name
 
 _KEYS_AT_ONCE: Final = 50

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from protocol.position import Position
-from relay.compare.common_place import CommonPlace
+from relay.compare.servers.common_place import CommonPlace
 
 _PROOFS: Final = 2
 """So many rounds in a row must show the same two values, while the source's does not change."""
@@ -44,7 +44,7 @@ class _Open(Generic[_Value]):
         )
 
 
-class Rounds:
+class SettlingRounds:
     """Looks again. `end` returns the source's end."""
 
     def __init__(self, end: Callable[[], Position], place: CommonPlace) -> None:

@@ -10,7 +10,7 @@ import pymysql.cursors
 from protocol.errors import ErrorCode
 from protocol.position import Position
 from protocol.printable import printable
-from relay.compare.compare_stop import CompareStop, unreachable
+from relay.compare.servers.compare_stop import CompareStop, unreachable
 from relay.config import ServerSource
 from relay.doctor.server_answers import privileges_in
 from relay.upstream.blocking.blocking_login import BROKEN, BlockingLogin

@@ -83,7 +83,7 @@ class TableOutcome:
         return f"{self.table}: {self.verdict.upper()}, of {self.rows} rows {counts}{open_rows}{cut}{kind}"
 
 
-class Findings:
+class Differences:
     """All of it. Lines go to the standard output as they are found."""
 
     def __init__(self, *, as_json: bool) -> None:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax, sql_tokens
-from relay.compare.column_forms import modern_charset
+from relay.compare.rows.column_forms import modern_charset
 
 _WHOLE_NUMBERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
 _ONLY_MARIADBS_TYPES: Final = ("uuid", "inet4", "inet6")

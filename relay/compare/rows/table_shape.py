@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from protocol.sql.tables.source_table import TableName
-from relay.compare.compared_server import ComparedServer
+from relay.compare.servers.compared_server import ComparedServer
 from relay.config.table_patterns import names_table
 from relay.upstream.schema.answer_text import answer_text, quoted_name, quoted_text
 
@@ -98,7 +98,7 @@ def compared_schemas(server: ComparedServer) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedTables:
     """The tables that are compared, by patterns of SCHEMA.TABLE; without any, all."""
 
     tables: Sequence[str] = ()
@@ -114,7 +114,7 @@ class Wanted:
         return not self.tables
 
 
-def table_shapes(server: ComparedServer, schemas: Iterable[str], wanted: Wanted) -> dict[TableName, TableShape]:
+def table_shapes(server: ComparedServer, schemas: Iterable[str], wanted: WantedTables) -> dict[TableName, TableShape]:
     """Return the tables of these databases, without views. Raises: CompareStop."""
     found: dict[TableName, TableShape] = {}
     for schema in schemas:

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.position import Position
-from relay.compare.common_place import CommonPlace
-from relay.compare.compared_server import ComparedServer
-from relay.compare.findings import Difference, Findings, TableOutcome, What
-from relay.compare.key_ranges import Key
-from relay.compare.load_limits import ChunkSize, LoadBrake
-from relay.compare.repair_script import RepairScript
-from relay.compare.rounds import Rounds
-from relay.compare.table_side import SideRow, TableSide
+from relay.compare.rows.differences import Difference, Differences, TableOutcome, What
+from relay.compare.rows.key_ranges import Key
+from relay.compare.rows.load_limits import ChunkSize, LoadBrake
+from relay.compare.rows.repair_script import RepairScript
+from relay.compare.rows.settling import SettlingRounds
+from relay.compare.rows.table_side import SideRow, TableSide
+from relay.compare.servers.common_place import CommonPlace
+from relay.compare.servers.compared_server import ComparedServer
 
 _CHUNKS_AHEAD: Final = 4
 _ROWS_AT_ONCE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class SummedRange:
     """The rows of the source with after < key <= upto (None: without this bound), as they were at some place before `end`."""
 
     after: Key | None
@@ -40,9 +40,9 @@ class Compared:
     reader: ComparedServer
     target: ComparedServer
     place: CommonPlace
-    rounds: Rounds
+    rounds: SettlingRounds
     brake: LoadBrake
-    findings: Findings
+    findings: Differences
     script: RepairScript
     most_differences: int
 
@@ -52,7 +52,7 @@ class ChunkReader(threading.Thread):
 
     def __init__(self, side: TableSide, server: ComparedServer, after: Key | None, size: ChunkSize) -> None:
         super().__init__(name="compare-source", daemon=True)
-        self.chunks: queue.Queue[Chunk | Exception | None] = queue.Queue(_CHUNKS_AHEAD)
+        self.chunks: queue.Queue[SummedRange | Exception | None] = queue.Queue(_CHUNKS_AHEAD)
         self._side, self._server, self._after, self._size = side, server, after, size
         self._ended = threading.Event()
 
@@ -65,7 +65,7 @@ class ChunkReader(threading.Thread):
                 upto = self._side.bound(self._server, after, self._size.rows)
                 rows, checksum = self._side.checksum(self._server, after, upto)
                 self._size.took(rows, time.monotonic() - began)
-                self._put(Chunk(after, upto, rows, checksum, self._server.end()))
+                self._put(SummedRange(after, upto, rows, checksum, self._server.end()))
                 if upto is None:
                     self._put(None)
                     return
@@ -78,7 +78,7 @@ class ChunkReader(threading.Thread):
         self._ended.set()
         self.join()
 
-    def _put(self, item: Chunk | Exception | None) -> None:
+    def _put(self, item: SummedRange | Exception | None) -> None:
         while not self._ended.is_set():
             try:
                 self.chunks.put(item, timeout=0.2)
@@ -95,7 +95,7 @@ class TableWalk:
         self._use = use
         self.outcome = outcome
 
-    def run(self, after: Key | None, done: Callable[[Key | None, Chunk], None]) -> None:
+    def run(self, after: Key | None, done: Callable[[Key | None, SummedRange], None]) -> None:
         """Compare all rows after a key; `done` is called after each chunk. Raises: CompareStop."""
         shape = self._source.shape
         size = ChunkSize(self._use.brake.limits, shape.rows, shape.size_bytes)
@@ -113,7 +113,7 @@ class TableWalk:
         finally:
             reader.end()
 
-    def _compare(self, chunk: Chunk, size: ChunkSize) -> None:
+    def _compare(self, chunk: SummedRange, size: ChunkSize) -> None:
         self._use.place.reach(chunk.end)
         began = time.monotonic()
         found = self._target.checksum(self._use.target, chunk.after, chunk.upto)
@@ -122,7 +122,7 @@ class TableWalk:
         if found != (chunk.rows, chunk.checksum):
             self._look_closer(chunk)
 
-    def _look_closer(self, chunk: Chunk) -> None:
+    def _look_closer(self, chunk: SummedRange) -> None:
         """Find the rows of a chunk whose checksums differ, and look at them until it is known what they are."""
         ours = self._source.hashes(self._use.source, chunk.after, chunk.upto)
         self._use.place.reach(self._use.source.end())

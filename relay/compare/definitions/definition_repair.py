@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from protocol.sql.tables.source_table import TableName
-from relay.compare.compared_server import ComparedServer
-from relay.compare.definitions import Facts, ObjectName
-from relay.compare.programs import PROGRAMS, created
-from relay.compare.table_shape import TableShape
+from relay.compare.definitions.definition_facts import Facts, ObjectName
+from relay.compare.definitions.program_facts import PROGRAMS, created
+from relay.compare.rows.table_shape import TableShape
+from relay.compare.servers.compared_server import ComparedServer
 from relay.upstream.schema.answer_text import answer_text, quoted_name, quoted_text
 
 _DELIMITER: Final = "$$repaired$$"

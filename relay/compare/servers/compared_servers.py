@@ -10,7 +10,7 @@ from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.storage.files import CATALOG_NAME
 from relay.commands.view_command import configured_view
-from relay.compare.common_place import (
+from relay.compare.servers.common_place import (
     CommonPlace,
     Reached,
     check_applies,
@@ -18,8 +18,8 @@ from relay.compare.common_place import (
     reached_by_places,
     reached_by_view_places,
 )
-from relay.compare.compare_stop import CompareStop
-from relay.compare.compared_server import ComparedServer
+from relay.compare.servers.compare_stop import CompareStop
+from relay.compare.servers.compared_server import ComparedServer
 from relay.config import Config, ServerSource
 from relay.view.inspect.named_view import NamedView
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
-from relay.compare.table_shape import ShapeColumn
+from relay.compare.rows.table_shape import ShapeColumn
 from relay.upstream.schema.answer_text import quoted_name
 
 _TEXTS_APART: Final = frozenset(("tinytext", "text", "mediumtext", "longtext"))

@@ -5,9 +5,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TextIO
 
-from relay.compare.column_forms import PairedColumn, row_hash
-from relay.compare.key_ranges import Key, key_condition
-from relay.compare.table_side import TableSide
+from relay.compare.rows.column_forms import PairedColumn, row_hash
+from relay.compare.rows.key_ranges import Key, key_condition
+from relay.compare.rows.table_side import TableSide
 from relay.disk.file_calls import opened_named_text
 from relay.upstream.schema.answer_text import quoted_name
 
