@@ -33,6 +33,7 @@ class CompareState:
     path: Path | None
     servers: Sequence[str]
     tables: dict[str, TableState] = field(default_factory=dict)
+    definitions_done: bool = False
     different: int = 0
     unknown: int = 0
     goes_on: bool = False
@@ -54,6 +55,7 @@ class CompareState:
                 after = None if one["after"] is None else tuple(map(_value, one["after"]))
                 outcome = None if one["outcome"] is None else TableOutcome(**one["outcome"])
                 state.tables[name] = TableState(after, one["done"], outcome)
+            state.definitions_done = bool(kept["definitions_done"])
             state.different, state.unknown = int(kept["different"]), int(kept["unknown"])
         except (ValueError, LookupError, TypeError, AttributeError):
             raise CompareStop(wrong, advice) from None
@@ -77,6 +79,7 @@ class CompareState:
             {
                 "format": _FORMAT,
                 "servers": list(self.servers),
+                "definitions_done": self.definitions_done,
                 "different": self.different,
                 "unknown": self.unknown,
                 "tables": {name: _record(one) for name, one in self.tables.items()},

@@ -1,7 +1,7 @@
 """A whole comparison: definitions and programs, then table after table, then the numbers that tables give next."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,7 +16,7 @@ from relay.compare.rows.keyless_table import KeylessTable
 from relay.compare.rows.load_limits import LoadBrake, LoadLimits
 from relay.compare.rows.repair_script import RepairScript
 from relay.compare.rows.settling import SettlingRounds
-from relay.compare.rows.table_shape import TableShape, WantedTables, compared_schemas, table_shapes
+from relay.compare.rows.table_shape import TableShape, WantedTables, compared_schemas, next_numbers, table_shapes
 from relay.compare.rows.table_side import table_sides
 from relay.compare.rows.table_walk import Compared, SummedRange, TableWalk
 from relay.compare.servers.compared_servers import BothServers
@@ -63,7 +63,10 @@ class ServerComparison:
             self._findings.note(
                 "Texts of views and of expressions are not compared between MariaDB and MySQL, which write them otherwise."
             )
-        self._compare_definitions()
+        if not self._state.definitions_done:
+            self._compare_definitions()
+            self._state.definitions_done = True
+            self._save()
         tables = [name for name in self._shapes[0] if name in self._shapes[1]]
         for name in sorted(tables):
             self._compare_table(name, progress)
@@ -203,8 +206,9 @@ class ServerComparison:
         for name in settled.unsettled:
             self._findings.found(Difference(AUTO_INCREMENT, name_of(name), "unsettled"))
 
-    def _next_numbers(self, *, source: bool) -> Mapping[TableName, int | None]:
-        return {key: shape.auto_increment for key, shape in self._read_shapes(source=source).items()}
+    def _next_numbers(self, *, source: bool) -> dict[TableName, int]:
+        server = self._servers.source if source else self._servers.target
+        return next_numbers(server, sorted({key[0] for key in self._shapes[0]}), self._request.wanted)
 
 
 class _SameFacts:

@@ -118,6 +118,18 @@ def kept(state: Path) -> dict[str, Any]:
     return found
 
 
+def test_a_replica_of_the_mirror_is_compared_by_the_source_s_own_places(compared: CompareRun, chain: ViewChain) -> None:
+    replica = chain.replica("mysql56")
+    replica.wait_for_source(chain.source)
+    mirrored = CompareRun(chain.relay, chain.source, replica, has_account=True)
+    for server in (compared, mirrored):
+        chain.source.sql("FLUSH LOGS")
+        server.check_equal("--ignore", "auto_increment", "--wait", "30")
+    unlogged(replica, "UPDATE busy.hot SET n = n - 1 WHERE id = 2")
+    found = mirrored.records("--ignore", "auto_increment", code=1)
+    assert [(one["name"], one["key"]) for one in found] == [("busy.hot", {"id": 2})]
+
+
 # ---- wrong uses ---------------------------------------------------------------------------------------------------------
 
 

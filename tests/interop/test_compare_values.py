@@ -34,7 +34,8 @@ COLUMNS: Final = {
 KEYS: Final = (
     "CREATE TABLE kinds.by_text (k VARCHAR(30) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci PRIMARY KEY) ENGINE=InnoDB",
     "INSERT INTO kinds.by_text VALUES ('a'), ('B'), ('ä x'), ('ß'), ('Z'), ('_'), ('😀'), ('é'), ('10'), ('9'), ('日本')",
-    "CREATE TABLE kinds.by_bytes (k VARBINARY(9) NOT NULL, e ENUM('z','a') NOT NULL, t DATETIME NOT NULL, PRIMARY KEY (k, e, t)) ENGINE=InnoDB",
+    "CREATE TABLE kinds.by_bytes (k VARBINARY(9) NOT NULL, e ENUM('z','a') NOT NULL, t DATETIME NOT NULL, PRIMARY KEY (k, e, t))"
+    " ENGINE=InnoDB",
     "INSERT INTO kinds.by_bytes VALUES ('', 'a', '2020-01-01'), ('', 'z', 0), (X'00', 'z', 0), (X'ff', 'a', '2020-01-01')",
     "CREATE TABLE kinds.by_float (f DOUBLE NOT NULL, n DECIMAL(20,10) NOT NULL, PRIMARY KEY (f, n)) ENGINE=InnoDB",
     "INSERT INTO kinds.by_float VALUES (0.1, 0.1), (0.1, 0.2), (1e300, -1), (-1.5e-7, 5)",

@@ -18,11 +18,12 @@ PRIVILEGES: Final = ("SELECT", "SHOW VIEW", "TRIGGER", "EVENT", "REPLICATION CLI
 class CompareRun:
     """Compares the source of a relay with a replica of it."""
 
-    def __init__(self, relay: RelayProcess, source: Server, target: Server) -> None:
+    def __init__(self, relay: RelayProcess, source: Server, target: Server, *, has_account: bool = False) -> None:
+        """Make the accounts. `has_account`: the source has it."""
         self.relay, self.source, self.target = relay, source, target
         self._password = relay.directory / "comparer.password"
         self._password.write_text(PASSWORD + "\n")
-        for server in (source, target):
+        for server in (target,) if has_account else (source, target):
             make_account(server)
 
     def account(self, server: Server, user: str = ACCOUNT) -> str:

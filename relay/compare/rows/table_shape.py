@@ -63,7 +63,6 @@ class TableShape:
     collation: str
     options: str
     comment: str
-    auto_increment: int | None
     rows: int
     size_bytes: int
     columns: dict[str, ShapeColumn] = field(default_factory=dict)
@@ -121,20 +120,32 @@ def table_shapes(server: ComparedServer, schemas: Iterable[str], wanted: WantedT
         text = quoted_text(schema)
         shapes: dict[str, TableShape] = {}
         for row in server.rows(
-            "SELECT TABLE_NAME, ENGINE, TABLE_COLLATION, CREATE_OPTIONS, TABLE_COMMENT, AUTO_INCREMENT, TABLE_ROWS, DATA_LENGTH"
+            "SELECT TABLE_NAME, ENGINE, TABLE_COLLATION, CREATE_OPTIONS, TABLE_COMMENT, TABLE_ROWS, DATA_LENGTH"
             f" FROM information_schema.TABLES WHERE TABLE_SCHEMA = {text} AND TABLE_TYPE = 'BASE TABLE'"
         ):
             name = answer_text(row[0])
             if wanted.has((schema, name)):
                 engine, collation, options, comment = map(answer_text, row[1:5])
-                number = None if row[5] is None else int(row[5])
-                size = (int(row[6] or 0), int(row[7] or 0))
-                shapes[name] = TableShape((schema, name), engine, collation, options, comment, number, *size)
+                size = (int(row[5] or 0), int(row[6] or 0))
+                shapes[name] = TableShape((schema, name), engine, collation, options, comment, *size)
         if shapes:
             _add_columns(server, text, shapes)
             _add_keys(server, text, shapes)
         found |= {shape.key: shape for shape in shapes.values()}
     return found
+
+
+def next_numbers(server: ComparedServer, schemas: Iterable[str], wanted: WantedTables) -> dict[TableName, int]:
+    """Return the AUTO_INCREMENT of each table that has one. Raises: CompareStop."""
+    return {
+        (schema, name): int(row[1])
+        for schema in schemas
+        for row in server.rows(
+            "SELECT TABLE_NAME, AUTO_INCREMENT FROM information_schema.TABLES"
+            f" WHERE TABLE_SCHEMA = {quoted_text(schema)} AND AUTO_INCREMENT IS NOT NULL"
+        )
+        if wanted.has((schema, name := answer_text(row[0])))
+    }
 
 
 def _add_columns(server: ComparedServer, schema: str, shapes: Mapping[str, TableShape]) -> None:

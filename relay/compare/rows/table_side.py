@@ -30,11 +30,11 @@ class TableSide:
     key: tuple[PairedColumn, ...]
     index: str
 
-    def bound(self, server: ComparedServer, after: Key | None, rows: int) -> Key | None:
-        """Return the key of the row that is `rows` after this one; None: there are not so many."""
+    def bound(self, server: ComparedServer, after: Key | None, rows: int, upto: Key | None = None) -> Key | None:
+        """Return the key of the row that is `rows` after this one; None: there are not so many, up to `upto`."""
         order = ", ".join(one.ordered for one in self.key)
         found = server.rows(
-            f"SELECT {self._fetched_key} FROM {self._from} WHERE {range_condition(self.key, after, None)}"
+            f"SELECT {self._fetched_key} FROM {self._from} WHERE {range_condition(self.key, after, upto)}"
             f" ORDER BY {order} LIMIT 1 OFFSET {rows - 1}"
         )
         return found[0] if found else None

@@ -19,6 +19,7 @@ from relay.compare.servers.compared_server import ComparedServer
 
 _CHUNKS_AHEAD: Final = 4
 _ROWS_AT_ONCE: Final = 200
+_MOST_LISTED: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +124,19 @@ class TableWalk:
             self._look_closer(chunk)
 
     def _look_closer(self, chunk: SummedRange) -> None:
-        """Find the rows of a chunk whose checksums differ, and look at them until it is known what they are."""
-        ours = self._source.hashes(self._use.source, chunk.after, chunk.upto)
+        """Find the rows of a range whose checksums differ, and look at them until it is known what they are."""
+        after, upto = chunk.after, chunk.upto
+        more = True
+        while more and not self.outcome.cut:
+            # The new server may have any number of rows between two that the source has.
+            last = self._target.bound(self._use.target, after, _MOST_LISTED, upto)
+            self._look_at_each(after, upto if last is None else last)
+            after, more = last, last is not None
+
+    def _look_at_each(self, after: Key | None, upto: Key | None) -> None:
+        ours = self._source.hashes(self._use.source, after, upto)
         self._use.place.reach(self._use.source.end())
-        theirs = self._target.hashes(self._use.target, chunk.after, chunk.upto)
+        theirs = self._target.hashes(self._use.target, after, upto)
         keys = [key for key, hashed in ours.items() if theirs.get(key) != hashed]
         keys += [key for key in theirs if key not in ours]
         for first in range(0, len(keys), _ROWS_AT_ONCE):

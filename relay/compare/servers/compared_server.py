@@ -22,6 +22,7 @@ from relay.upstream.source.source_tls import SourceTls
 _SHOWN_CHARACTERS: Final = 80
 _SESSION: Final = (
     "SET SESSION time_zone = '+00:00', sql_mode = ''",
+    "SET SESSION sql_quote_show_create = 1, wait_timeout = 604800, net_write_timeout = 3600",
     "SET SESSION TRANSACTION READ ONLY",
 )
 _SESSION_OF_SOME: Final = (

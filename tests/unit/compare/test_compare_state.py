@@ -16,10 +16,10 @@ def test_a_comparison_goes_on_at_the_key_where_it_was(tmp_path: Path) -> None:
     state = CompareState.opened(tmp_path / "state", SERVERS)
     table = state.of("shop.orders")
     table.after, table.outcome = (7, "ab", Decimal("1.50"), 0.1), TableOutcome("shop.orders", rows=9)
-    state.different = 2
+    state.different, state.definitions_done = 2, True
     state.write()
     again = CompareState.opened(tmp_path / "state", SERVERS)
-    assert (again.goes_on, again.different) == (True, 2)
+    assert (again.goes_on, again.different, again.definitions_done) == (True, 2, True)
     assert again.of("shop.orders") == table
 
 
