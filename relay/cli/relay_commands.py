@@ -198,10 +198,10 @@ def compare(
     from relay.compare.compare_command import compare as compare_servers
     from relay.compare.comparison import Request
     from relay.compare.rows.load_limits import LoadLimits
-    from relay.compare.rows.table_shape import WantedTables
+    from relay.compare.rows.table_shape import ComparedTables
 
     request = Request(
-        WantedTables(table or (), exclude or ()),
+        ComparedTables(table or (), exclude or ()),
         frozenset(ignore or ()),
         LoadLimits(chunk_seconds, rows_per_second, lag_limit, wait),
         most_differences,

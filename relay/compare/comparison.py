@@ -16,7 +16,7 @@ from relay.compare.rows.keyless_table import KeylessTable
 from relay.compare.rows.load_limits import LoadBrake, LoadLimits
 from relay.compare.rows.repair_script import RepairScript
 from relay.compare.rows.settling import SettlingRounds
-from relay.compare.rows.table_shape import TableShape, WantedTables, compared_schemas, next_numbers, table_shapes
+from relay.compare.rows.table_shape import ComparedTables, TableShape, compared_schemas, next_numbers, table_shapes
 from relay.compare.rows.table_side import table_sides
 from relay.compare.rows.table_walk import Compared, SummedRange, TableWalk
 from relay.compare.servers.compared_servers import BothServers
@@ -30,7 +30,7 @@ Progress = Callable[[int], None]
 class Request:
     """What is compared, and how. `ignored` are kinds and facts, such as auto_increment, definer, comment."""
 
-    wanted: WantedTables = field(default_factory=WantedTables)
+    wanted: ComparedTables = field(default_factory=ComparedTables)
     ignored: frozenset[str] = frozenset()
     limits: LoadLimits = field(default_factory=LoadLimits)
     most_differences: int = 10_000

@@ -14,7 +14,7 @@ from relay.compare.definitions.same_words import (
     same_collation,
     same_type,
 )
-from relay.compare.rows.table_shape import TableShape, WantedTables
+from relay.compare.rows.table_shape import ComparedTables, TableShape
 from relay.compare.servers.compared_server import ComparedServer
 from relay.upstream.schema.answer_text import answer_text, quoted_text
 
@@ -50,7 +50,7 @@ def name_of(key: TableName) -> str:
 
 
 def table_facts(
-    server: ComparedServer, shapes: Mapping[TableName, TableShape], wanted: WantedTables
+    server: ComparedServer, shapes: Mapping[TableName, TableShape], wanted: ComparedTables
 ) -> dict[ObjectName, Facts]:
     """Return what each table, column, key, foreign key and partition is. Raises: CompareStop."""
     found: dict[ObjectName, Facts] = {}
@@ -97,7 +97,7 @@ def _expressions(server: ComparedServer, schema: str) -> dict[tuple[str, str, st
     return {(schema, answer_text(row[0]), answer_text(row[1])): plain_sql(answer_text(row[2])) for row in rows or []}
 
 
-def _foreign_keys(server: ComparedServer, schema: str, wanted: WantedTables) -> dict[ObjectName, Facts]:
+def _foreign_keys(server: ComparedServer, schema: str, wanted: ComparedTables) -> dict[ObjectName, Facts]:
     columns: dict[tuple[str, str], list[tuple[str, str, str, str]]] = defaultdict(list)
     text = quoted_text(schema)
     for row in server.rows(
@@ -122,7 +122,7 @@ def _foreign_keys(server: ComparedServer, schema: str, wanted: WantedTables) -> 
     return found
 
 
-def _partitions(server: ComparedServer, schema: str, wanted: WantedTables) -> dict[ObjectName, Facts]:
+def _partitions(server: ComparedServer, schema: str, wanted: ComparedTables) -> dict[ObjectName, Facts]:
     found: dict[ObjectName, Facts] = {}
     for row in server.rows(
         "SELECT TABLE_NAME, PARTITION_NAME, PARTITION_METHOD, PARTITION_EXPRESSION, PARTITION_DESCRIPTION, SUBPARTITION_NAME"

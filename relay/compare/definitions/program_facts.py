@@ -7,7 +7,7 @@ from typing import Final
 from protocol.sql.tables.source_table import TableName
 from relay.compare.definitions.definition_facts import Facts, ObjectName
 from relay.compare.definitions.same_words import plain_body, plain_modes, plain_sql, plain_type
-from relay.compare.rows.table_shape import WantedTables
+from relay.compare.rows.table_shape import ComparedTables
 from relay.compare.servers.compared_server import ComparedServer
 from relay.upstream.schema.answer_text import answer_text, quoted_name, quoted_text
 
@@ -15,7 +15,7 @@ _CREATED: Final = {"view": "Create View", "trigger": "SQL Original Statement", "
 PROGRAMS: Final = ("view", "trigger", "procedure", "function", "event")
 
 
-def program_facts(server: ComparedServer, schemas: Iterable[str], wanted: WantedTables) -> dict[ObjectName, Facts]:
+def program_facts(server: ComparedServer, schemas: Iterable[str], wanted: ComparedTables) -> dict[ObjectName, Facts]:
     """Return what each program is. Without patterns of tables all of them, else the triggers of those tables. Raises: CompareStop."""
     found: dict[ObjectName, Facts] = {}
     for schema in schemas:
@@ -27,7 +27,7 @@ def program_facts(server: ComparedServer, schemas: Iterable[str], wanted: Wanted
     return found
 
 
-def _triggers(server: ComparedServer, schema: str, wanted: WantedTables) -> dict[ObjectName, Facts]:
+def _triggers(server: ComparedServer, schema: str, wanted: ComparedTables) -> dict[ObjectName, Facts]:
     found: dict[ObjectName, Facts] = {}
     for row in server.rows(
         "SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_STATEMENT, DEFINER, SQL_MODE"

@@ -97,7 +97,7 @@ def compared_schemas(server: ComparedServer) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedTables:
+class ComparedTables:
     """The tables that are compared, by patterns of SCHEMA.TABLE; without any, all."""
 
     tables: Sequence[str] = ()
@@ -113,7 +113,7 @@ class WantedTables:
         return not self.tables
 
 
-def table_shapes(server: ComparedServer, schemas: Iterable[str], wanted: WantedTables) -> dict[TableName, TableShape]:
+def table_shapes(server: ComparedServer, schemas: Iterable[str], wanted: ComparedTables) -> dict[TableName, TableShape]:
     """Return the tables of these databases, without views. Raises: CompareStop."""
     found: dict[TableName, TableShape] = {}
     for schema in schemas:
@@ -135,7 +135,7 @@ def table_shapes(server: ComparedServer, schemas: Iterable[str], wanted: WantedT
     return found
 
 
-def next_numbers(server: ComparedServer, schemas: Iterable[str], wanted: WantedTables) -> dict[TableName, int]:
+def next_numbers(server: ComparedServer, schemas: Iterable[str], wanted: ComparedTables) -> dict[TableName, int]:
     """Return the AUTO_INCREMENT of each table that has one. Raises: CompareStop."""
     return {
         (schema, name): int(row[1])
