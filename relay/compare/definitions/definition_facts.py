@@ -12,6 +12,7 @@ from relay.compare.definitions.same_words import (
     plain_sql,
     plain_type,
     same_collation,
+    same_default,
     same_type,
 )
 from relay.compare.rows.table_shape import ComparedTables, TableShape
@@ -39,6 +40,8 @@ class Alike:
             return True  # those that are missing are told by name
         if field == _COLLATION:
             return same_collation(source, target)
+        if field == "default":
+            return same_default(source, target)
         if field == "type":
             return same_type(source, target)
         return field == "expression" and not self.one_product and bool(source) == bool(target)

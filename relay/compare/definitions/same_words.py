@@ -41,6 +41,11 @@ def same_collation(source: str, target: str) -> bool:
     return any(word in one for word in _ONLY_MARIADBS_COLLATIONS) and one.split("_")[0] == other.split("_")[0]
 
 
+def same_default(source: str | None, target: str | None) -> bool:
+    """Return whether both give the same value; a UUID of a MariaDB is BINARY in a view."""
+    return source == target or (str(source).lower(), str(target).lower()) == ("uuid()", "uuid_to_bin(uuid())")
+
+
 def plain_default(default: str | None, extra: str, *, of_mariadb: bool) -> str | None:
     """Return a column's default as MySQL tells it: MariaDB tells an expression."""
     if default is None or not of_mariadb:

@@ -14,6 +14,9 @@ _TEXTS_APART: Final = frozenset(("tinytext", "text", "mediumtext", "longtext"))
 _BYTES_APART: Final = frozenset(("tinyblob", "blob", "mediumblob", "longblob", "vector"))
 
 
+_ADDRESS_BYTES: Final = {"uuid": 16, "inet6": 16, "inet4": 4}
+
+
 class ValueKind(Enum):
     """What a column's values are."""
 
@@ -37,6 +40,7 @@ _KINDS: Final = {
     **dict.fromkeys(("binary", "varbinary", *_BYTES_APART), ValueKind.BYTES),
     **dict.fromkeys(("geometry", "point", "linestring", "polygon", "multipoint"), ValueKind.SHAPE),
     **dict.fromkeys(("multilinestring", "multipolygon", "geometrycollection", "geomcollection"), ValueKind.SHAPE),
+    **dict.fromkeys(("uuid", "inet6", "inet4"), ValueKind.BYTES),  # of MariaDB; a view makes them BINARY
     "json": ValueKind.DOCUMENT,
 }
 
@@ -92,11 +96,9 @@ class PairedColumn:
         if kind is ValueKind.TEXT:
             return _digest(self._text()) if self._is_apart else f"CAST({self._text()} AS BINARY)"
         if kind is ValueKind.BYTES and not self._is_apart:
-            return name
+            return self._bytes()
         if kind in (ValueKind.BYTES, ValueKind.SHAPE):
-            return _digest(
-                f"CAST({name} AS BINARY)" if self.here.base in ("vector",) or kind is ValueKind.SHAPE else name
-            )
+            return _digest(f"CAST({name} AS BINARY)" if self.here.base == "vector" or kind is ValueKind.SHAPE else name)
         return _digest(self._as_text())
 
     def hashed_length(self) -> str | None:
@@ -104,12 +106,16 @@ class PairedColumn:
         if self.kind is ValueKind.TEXT and not self._is_apart:
             return f"LENGTH({self._text()})"
         if self.kind is ValueKind.BYTES and not self._is_apart:
-            return f"LENGTH({self.name})"
+            return f"LENGTH({self._bytes()})"
         return None
 
     @property
     def _is_apart(self) -> bool:
         return bool({self.here.base, self.there.base} & (_TEXTS_APART | _BYTES_APART))
+
+    def _bytes(self) -> str:
+        size = _ADDRESS_BYTES.get(self.here.base)
+        return self.name if size is None else f"CAST({self.name} AS BINARY({size}))"
 
     def _text(self) -> str:
         """Return a text in its own character set, or where the sides differ in one that has all."""
@@ -136,7 +142,7 @@ class PairedColumn:
         if kind is ValueKind.TEXT:
             return f"HEX({self._text()})"
         if kind in (ValueKind.BYTES, ValueKind.SHAPE):
-            return f"HEX({name})"
+            return f"HEX({self._bytes()})"
         return f"HEX({self._as_text()})"
 
     def told(self, value: Any) -> Any:
@@ -165,6 +171,8 @@ class PairedColumn:
             return format(value, "f") if isinstance(value, Decimal) else str(int(value))
         if kind is ValueKind.MOMENT:
             return f"'{value}'"
+        if self.here.base in _ADDRESS_BYTES and kind is ValueKind.BYTES:
+            return f"CAST(X'{value}' AS {self.here.base.upper()})"
         if kind in (ValueKind.BYTES, ValueKind.SHAPE):
             return f"X'{value}'"
         if kind is ValueKind.TEXT and same_charset(self.here.charset, self.there.charset):

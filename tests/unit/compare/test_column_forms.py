@@ -35,6 +35,13 @@ def test_each_type_has_a_form(kind: str, form: str) -> None:
     assert pair(kind).hashed() == form
 
 
+def test_an_address_of_mariadb_is_the_bytes_that_a_view_makes_of_it() -> None:
+    one = pair("uuid", "binary(16)")
+    assert (one.hashed(), one.fetched()) == ("CAST(`c` AS BINARY(16))", "HEX(CAST(`c` AS BINARY(16)))")
+    assert one.compared_literal("00ff") == "CAST(X'00ff' AS UUID)"
+    assert pair("binary(16)", "uuid").compared_literal("00ff") == "X'00ff'"
+
+
 def test_texts_of_two_character_sets_are_compared_in_one_that_has_all() -> None:
     assert pair("varchar(9)", charset="latin1").hashed() == "CAST(`c` AS BINARY)"
     assert (

@@ -10,6 +10,7 @@ from relay.compare.definitions.same_words import (
     plain_sql,
     plain_type,
     same_collation,
+    same_default,
     same_type,
 )
 
@@ -50,6 +51,11 @@ def test_collations_have_two_names_and_mariadb_some_of_its_own() -> None:
 )
 def test_a_default_of_mariadb_is_read_as_an_expression(told: str, plain: str | None) -> None:
     assert plain_default(told, "", of_mariadb=True) == plain
+
+
+def test_a_default_uuid_is_made_binary_by_a_view() -> None:
+    assert same_default("uuid()", "uuid_to_bin(uuid())")
+    assert not same_default("1", "2")
 
 
 def test_what_else_is_said_of_a_column_is_the_same() -> None:
