@@ -31,6 +31,8 @@ COLUMNS: Final = {
     "nu": ("VARCHAR(9) CHARACTER SET latin1", "NULL", "''"),
     "g": ("POINT", "POINT(1, 2)", "POINT(2, 1)"),
 }
+NEWER: Final = {"j": ("JSON", """'{"b": [1, 2.5], "a": null}'""", """'{"b": [1, 2.5], "a": 0}'""")}
+"""Columns that 5.6 has not. There also is a generated one, which a repair must leave out."""
 KEYS: Final = (
     "CREATE TABLE kinds.by_text (k VARCHAR(30) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci PRIMARY KEY) ENGINE=InnoDB",
     "INSERT INTO kinds.by_text VALUES ('a'), ('B'), ('ä x'), ('ß'), ('Z'), ('_'), ('😀'), ('é'), ('10'), ('9'), ('日本')",
@@ -50,14 +52,16 @@ def test_values_of_all_kinds_are_equal_and_each_that_is_not_is_named(
     keys = view_keys(gtids="keep") if name == "mysql97" else view_keys()
     directory = tmp_path_factory.mktemp("values") / "relay"
     with ViewChain(servers, name, directory, options=options, views=[keys]) as chain:
-        columns = ", ".join(f"{column} {kind}" for column, (kind, _value, _other) in COLUMNS.items())
-        names, values = ", ".join(COLUMNS), ", ".join(value for _kind, value, _other in COLUMNS.values())
+        kinds = COLUMNS if name == "mysql56" else COLUMNS | NEWER
+        columns = ", ".join(f"{column} {kind}" for column, (kind, _value, _other) in kinds.items())
+        columns += "" if name == "mysql56" else ", made INT AS (id + 1) STORED"
+        names, values = ", ".join(kinds), ", ".join(value for _kind, value, _other in kinds.values())
         mode = "SET sql_mode = '', time_zone = '+01:00', binlog_format = ROW"
         made = f"CREATE TABLE kinds.all_of (id INT PRIMARY KEY, {columns}) ENGINE=InnoDB"
-        filled = [
-            f"INSERT INTO kinds.all_of (id, {names}) VALUES ({number}, {values})" for number in range(len(COLUMNS))
-        ]
-        chain.source.execute_many(["SET NAMES utf8mb4", mode, "CREATE DATABASE kinds", made, *filled, *KEYS])
+        filled = [f"INSERT INTO kinds.all_of (id, {names}) VALUES ({number}, {values})" for number in range(len(kinds))]
+        chain.source.execute_many(
+            ["SET NAMES utf8mb4", mode, "CREATE DATABASE kinds", made, *filled, *KEYS, *texts_as_keys(name)]
+        )
         target = chain.view_replica()
         chain.wait_viewed()
         wait_executed(target, chain.gtids_of_view(), chain.relay)
@@ -65,13 +69,27 @@ def test_values_of_all_kinds_are_equal_and_each_that_is_not_is_named(
         compared.check_equal("--chunk-seconds", "0.01")
         changes = [
             f"UPDATE kinds.all_of SET {column} = {other} WHERE id = {number}"
-            for number, (column, (_kind, _value, other)) in enumerate(COLUMNS.items())
+            for number, (column, (_kind, _value, other)) in enumerate(kinds.items())
         ]
         unlogged(target, "SET NAMES utf8mb4", mode.rpartition(",")[0], *changes)
         script = tmp_path_factory.mktemp("script") / "repair.sql"
         found = compared.records("--script", str(script), code=1)
         assert {one["key"]["id"]: list(one["values"]) for one in found} == {
-            number: [column] for number, column in enumerate(COLUMNS)
+            number: [column] for number, column in enumerate(kinds)
         }
         compared.repair(script)
         compared.check_equal()
+
+
+def texts_as_keys(name: str) -> list[str]:
+    """Return statements that make a table of some ranges whose keys servers order otherwise: 11.8's collations no MySQL has."""
+    collation = "utf8mb4_uca1400_ai_ci" if name == "mariadb118" else "utf8mb4_general_ci"
+    rows = ", ".join(f"('{number:04} {chr(48 + number % 40)}', {number})" for number in range(1500))
+    more = ", ".join(
+        f"('{chr(number)}{chr(number + 300)}', {number})" for number in range(300, 2600) if chr(number).isprintable()
+    )
+    return [
+        f"CREATE TABLE kinds.by_collation (k VARCHAR(30) CHARACTER SET utf8mb4 COLLATE {collation} PRIMARY KEY, n INT) ENGINE=InnoDB",
+        f"INSERT IGNORE INTO kinds.by_collation VALUES {rows}",
+        f"INSERT IGNORE INTO kinds.by_collation VALUES {more}",
+    ]

@@ -49,7 +49,7 @@ class CommonPlace:
             if now - began > self._wait_s:
                 raise unreachable(
                     f"The new server has not applied {place} of the source within {self._wait_s:g} s",
-                    "Let it catch up ('binlog-relay status', SHOW REPLICA STATUS), or give --wait more seconds.",
+                    "Let it catch up: 'view list' says what stops the view, SHOW REPLICA STATUS the rest; or raise --wait.",
                 )
             time.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE_S)
@@ -90,8 +90,12 @@ def reached_by_gtids(replica: ComparedServer, view: NamedView, generation: Calla
             found = _in_view(view, place, generation())
             if found is None:
                 return False
+            try:
+                executed = view.executed(found).line
+            except PlaceUnknown:  # the place is known a little before the view's file has it
+                return False
             known.clear()
-            known[place] = view.executed(found).line
+            known[place] = executed
         return bool(replica.rows(f"SELECT GTID_SUBSET('{known[place]}', @@GLOBAL.gtid_executed)")[0][0])
 
     return has
