@@ -84,12 +84,9 @@ def test_values_of_all_kinds_are_equal_and_each_that_is_not_is_named(
 def texts_as_keys(name: str) -> list[str]:
     """Return statements that make a table of some ranges whose keys servers order otherwise: 11.8's collations no MySQL has."""
     collation = "utf8mb4_uca1400_ai_ci" if name == "mariadb118" else "utf8mb4_general_ci"
-    rows = ", ".join(f"('{number:04} {chr(48 + number % 40)}', {number})" for number in range(1500))
-    more = ", ".join(
-        f"('{chr(number)}{chr(number + 300)}', {number})" for number in range(300, 2600) if chr(number).isprintable()
-    )
+    letters = "aZ_-.!~жяéz0ß"
+    rows = ", ".join(f"('{letters[number % len(letters)]}{number % 50} {number}', {number})" for number in range(3000))
     return [
         f"CREATE TABLE kinds.by_collation (k VARCHAR(30) CHARACTER SET utf8mb4 COLLATE {collation} PRIMARY KEY, n INT) ENGINE=InnoDB",
-        f"INSERT IGNORE INTO kinds.by_collation VALUES {rows}",
-        f"INSERT IGNORE INTO kinds.by_collation VALUES {more}",
+        f"INSERT INTO kinds.by_collation VALUES {rows}",
     ]

@@ -3,18 +3,13 @@
 from typing import Final
 
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax, sql_tokens
+from protocol.sql.sql_mode import GONE_MODES
 from relay.compare.rows.column_forms import modern_charset
 
 _WHOLE_NUMBERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
 _ONLY_MARIADBS_TYPES: Final = ("uuid", "inet4", "inet6")
 _ONLY_MARIADBS_COLLATIONS: Final = ("uca1400", "nopad")
 _WITHOUT_MEANING: Final = ("(", ")")
-_NO_LONGER_MODES: Final = frozenset(
-    (
-        *("NO_AUTO_CREATE_USER", "NO_FIELD_OPTIONS", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS"),
-        *("DB2", "MAXDB", "MSSQL", "MYSQL323", "MYSQL40", "ORACLE", "POSTGRESQL"),
-    )
-)
 
 
 def plain_type(text: str) -> str:
@@ -103,4 +98,4 @@ def plain_body(text: str) -> str:
 
 def plain_modes(text: str) -> str:
     """Return sql_mode without words that newer versions refuse."""
-    return ",".join(sorted(word for word in text.split(",") if word and word not in _NO_LONGER_MODES))
+    return ",".join(sorted(word for word in text.split(",") if word and word not in GONE_MODES))
