@@ -19,15 +19,19 @@ from pathlib import Path
 
 import pymysql
 
-from deploy.servers import SERVERS, BinlogPosition, CatchUpError, Server, available
+from deploy.servers import OWN, SERVERS, BinlogPosition, CatchUpError, Server, available
 from tests.support import workload
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
 
 RECORDED = Path(__file__).resolve().parent / "recorded"
 # The first is the old source; the values are, for each source, the replicas that can read it, the newest first.
-SOURCES = ("mysql56", "mariadb")
-REPLICAS = {"mysql56": ("mysql97", "mariadb", "mysql56"), "mariadb": ("mariadb",)}
+# Servers of one's own come last: they are taken where they are named.
+SOURCES = ("mysql56", "mariadb", *(name for name in OWN if name not in ("mysql56", "mariadb")))
+REPLICAS = {name: (name,) if kind.flavour == "mariadb" else ("mysql97", name) for name, kind in OWN.items()} | {
+    "mysql56": ("mysql97", "mariadb", "mysql56"),
+    "mariadb": ("mariadb",),
+}
 BULK_TRANSACTIONS = 20_000
 SPEED_TRANSACTIONS = 300_000
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pymysql
 
 from deploy.demonstration import DemoFailed, free_port, say, stay, title, work_directory
-from deploy.servers import SERVERS, CatchUpError, Server, available
+from deploy.servers import OWN, SERVERS, CatchUpError, Server, available
 from tests.support import view_seeding as seeding
 from tests.support import workload
 from tests.support.compare_run import ACCOUNT, PRIVILEGES, CompareRun
@@ -26,7 +26,8 @@ from tests.support.hex_values import hex_differences, hex_tables
 from tests.support.relay_process import RelayProcess
 
 DATABASE = "shop"
-SOURCES, REPLICA = ("mysql56", "mariadb", "mariadb118"), "mysql97"
+_PACKAGED, REPLICA = ("mysql56", "mariadb105", "mariadb", "mariadb118"), "mysql97"
+SOURCES = (*_PACKAGED, *(name for name in OWN if name not in (*_PACKAGED, REPLICA)))
 DEFAULTS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 """These are MySQL 9.7's own defaults; the servers of tests and demonstrations begin with others."""
 VIEW_TOML = f"""[[view]]

@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from . import SERVERS, available
 from .location import ServerUnavailable, root_directory
@@ -11,21 +12,27 @@ from .server_process import ServerError
 
 def install(names: list[str]) -> int:
     """Install the named servers, or all; return 0 if all of them can be used afterwards."""
-    failed = 0
-    print(f"servers are kept under {root_directory()}")
-    for name in names or list(SERVERS):
-        kind = SERVERS[name]
-        began = time.monotonic()
-        try:
-            if kind.missing() is not None:
-                print(f"{name}: installing ...", flush=True)
-            kind.install()
-            kind.template()
-            print(f"{name}: {kind.read_version()} is ready ({time.monotonic() - began:.1f} s)", flush=True)
-        except (ServerUnavailable, ServerError) as error:
-            failed += 1
-            print(f"{name}: not available: {error}", file=sys.stderr, flush=True)
-    return 1 if failed else 0
+    print(f"servers are kept under {root_directory()}", flush=True)
+    # Installing mostly waits for the package source: two of them at a time.
+    with ThreadPoolExecutor(2) as pool:
+        installed = list(pool.map(_install_one, names or list(SERVERS)))
+    return 0 if all(installed) else 1
+
+
+def _install_one(name: str) -> bool:
+    """Return whether the server can be used afterwards; say so, or why not."""
+    kind = SERVERS[name]
+    began = time.monotonic()
+    try:
+        if kind.missing() is not None:
+            print(f"{name}: installing ...\n", end="", flush=True)
+        kind.install()
+        kind.template()
+    except (ServerUnavailable, ServerError) as error:
+        print(f"{name}: not available: {error}\n", end="", file=sys.stderr, flush=True)
+        return False
+    print(f"{name}: {kind.read_version()} is ready ({time.monotonic() - began:.1f} s)\n", end="", flush=True)
+    return True
 
 
 def status() -> int:

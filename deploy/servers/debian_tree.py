@@ -43,7 +43,8 @@ class DebianTree:
         """Return the command for a program of the tree, by default the server's."""
         libraries = [self.path / directory for directory in (_LIBRARIES, *self.libraries)]
         return [
-            str(self.path / "lib64/ld-linux-x86-64.so.2"),
+            # Not /lib64's link: that of an old release leads out of the tree.
+            str(self.path / _LIBRARIES / "ld-linux-x86-64.so.2"),
             "--library-path",
             ":".join(map(str, libraries)),
             str(self.path / (program or self.program)),
@@ -107,8 +108,10 @@ class DebianTree:
             self._run([*inside, "update"], f"apt-get update in {self.suite}")
             self._run([*inside, *install], f"apt-get install in {self.suite}")
         if self.unpacked:
+            # `dpkg-deb -x` would put a directory where the release has a link, /lib, and no program would run any more.
             fetch = (
-                'cd /tmp && apt-get download "$@" && for each in *.deb; do dpkg-deb -x "$each" / && rm "$each"; done'
+                'cd /tmp && apt-get download "$@" && for each in *.deb;'
+                ' do dpkg-deb --fsys-tarfile "$each" | tar -x -C / --keep-directory-symlink && rm "$each"; done'
             )
             self._run(
                 ["chroot", str(part), "sh", "-e", "-c", fetch, "sh", *self.unpacked], f"unpacking in {self.suite}"

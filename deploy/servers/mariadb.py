@@ -4,7 +4,9 @@ import functools
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from . import packages
 from .location import ServerUnavailable, server_account
@@ -41,7 +43,9 @@ class MariaDB(Server):
     _words = ReplicationWords(defaults={"MASTER_CONNECT_RETRY": 1, "MASTER_USE_GTID": "no"})
 
     # From 10.9 on, its own treatment of NULLs gives other sums than MySQL's for equal rows.
-    _CHECKSUM_SETTINGS = ("SET SESSION old_mode = CONCAT_WS(',', NULLIF(@@old_mode, ''), 'COMPAT_5_1_CHECKSUM')",)
+    _CHECKSUM_SETTINGS: ClassVar[Sequence[str]] = (
+        "SET SESSION old_mode = CONCAT_WS(',', NULLIF(@@old_mode, ''), 'COMPAT_5_1_CHECKSUM')",
+    )
 
     @classmethod
     def _binary(cls) -> str | None:

@@ -34,6 +34,11 @@ class Server(ServerProcess):
     # These settings make CHECKSUM TABLE comparable between products.
     _CHECKSUM_SETTINGS: ClassVar[Sequence[str]] = ()
 
+    @property
+    def replica_word(self) -> str:
+        """How its statements spell a replica: SLAVE or REPLICA."""
+        return self._words.replica
+
     # ---- SQL ---------------------------------------------------------------------------------------------------
 
     def connect(self, database: str | None = None, **options: Any) -> Any:

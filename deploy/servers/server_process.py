@@ -75,6 +75,11 @@ class ServerProcess(ABC):
         """Fill the empty directory `data` with a fresh system schema; it belongs to the servers' account."""
 
     @classmethod
+    def template_name(cls) -> str:
+        """Return what the name of its template begins with: what no other server's does."""
+        return cls.name
+
+    @classmethod
     def environment(cls) -> dict[str, str]:
         """Return the environment variables that the program needs."""
         return {}
@@ -337,7 +342,7 @@ class ServerProcess(ABC):
         version = re.sub(r"[^0-9A-Za-z.]+", "-", cls.read_version())
         templates = root_directory() / "templates"
         # Templates differ by account too: a root directory may be used as root and as another user.
-        made = templates / f"{cls.name}-{version}-{account.pw_name}-{TEMPLATE_VERSION}"
+        made = templates / f"{cls.template_name()}-{version}-{account.pw_name}-{TEMPLATE_VERSION}"
         if made.exists():
             return made
         with locked(f"template-{cls.name}"):

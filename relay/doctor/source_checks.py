@@ -19,7 +19,7 @@ _REPLICATION_SLAVE: Final = {"REPLICATION SLAVE", "REPLICATION REPLICA", "ALL PR
 _REPLICATION_CLIENT: Final = {"REPLICATION CLIENT", "BINLOG MONITOR", "ALL PRIVILEGES", "SUPER"}
 _TOO_MUCH: Final = ("ALL PRIVILEGES", "SUPER", "INSERT", "UPDATE", "DELETE", "DROP", "CREATE USER", "SHUTDOWN", "FILE")
 # The oldest and the newest versions that tests replicate from.
-_TRIED: Final = {"mysql": ((5, 6), (9, 7)), "mariadb": ((10, 11), (11, 8))}
+_TRIED: Final = {"mysql": ((5, 6), (9, 7)), "mariadb": ((10, 5), (11, 8))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
     python -m tests.interop.support_matrix           prints the tables
     python -m tests.interop.support_matrix --write   writes them into both pages
     … --views                                        the table of views of a MariaDB alone
+    BINLOG_RELAY_SERVER_MYSQL57=/opt/mysql-5.7 …     with servers of one's own besides
 
 Every source here, with a relay behind it; every replica here, attached to each relay over TLS and in clear by each
 authentication plugin; a workload; equal tables. What a server refuses is written down in `support_words`, and is a
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from deploy.servers import SERVERS, BinlogPosition, MariaDB, Server
+from deploy.servers import OWN, SERVERS, BinlogPosition, MariaDB, Server
 from deploy.servers.location import server_account
 from tests.conftest import ServerFactory, why_not
 from tests.interop.support_tables import Findings, tables, write_pages
@@ -30,11 +31,11 @@ from tests.interop.support_words import (
     CLEAR,
     ED25519,
     NATIVE,
+    OWN_SERIES,
+    OWN_TITLES,
     PLUGINS,
-    REFUSED_STREAMS,
     REMARKS,
     SHA2,
-    SOURCE_PLUGINS,
     SOURCE_REMARKS,
     STOPPED_BY,
     TITLES,
@@ -42,8 +43,10 @@ from tests.interop.support_words import (
     TRANSPORT_REMARKS,
     Login,
     Refusal,
-    logins,
+    logins_tried,
     refused_login,
+    refused_stream,
+    source_plugins,
 )
 from tests.support import stored_hashes
 from tests.support.binlog_comparison import differences
@@ -66,7 +69,8 @@ REFUSAL_TIMEOUT_S: Final = 20.0
 
 def source_options(name: str, certificate: CertificateFiles) -> list[str]:
     """What a source is started with."""
-    options = certificate.server_options()
+    # What an old build of one's own reads of certificates is not known.
+    options = [] if name in OWN_SERIES and OWN_SERIES[name] < (8, 0) else certificate.server_options()
     if name == "mysql97":
         options += ["--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci"]
         # A replica of 5.6 knows OFF and ON only.
@@ -82,7 +86,7 @@ def create_account(server: Server, user: str, plugin: str) -> None:
         if name != NATIVE:
             server.sql(f"INSTALL SONAME 'auth_{name}'")
         wanted = f"IDENTIFIED VIA {name} USING PASSWORD('{PASSWORD}')"
-    elif server.name == "mysql56":
+    elif server.version.startswith("5.") and not server.version.startswith("5.7"):
         wanted = f"IDENTIFIED BY '{PASSWORD}'"
     server.execute_many(
         [
@@ -163,8 +167,7 @@ WRITTEN_IN: Final[dict[str, Callable[[Server], None]]] = {"#255": in_default_col
 def forget_everything(replica: Server) -> None:
     """The replica follows nobody and has no tables."""
     replica.stop_replica()
-    words = "REPLICA" if replica.name == "mysql97" else "SLAVE"
-    replica.sql(f"RESET {words} ALL")
+    replica.sql(f"RESET {replica.replica_word} ALL")
     replica.sql(f"DROP DATABASE IF EXISTS {DATABASE}")
 
 
@@ -181,7 +184,7 @@ def attach_options(replica: Server, transport: str, authority: Path) -> dict[str
     if encrypted:
         # MySQL 5.6 goes on in clear, without a word, where it is told no authority.
         options["ssl_ca"] = authority
-    if replica.name == "mysql97":
+    if replica.flavour == "mysql" and not replica.version.startswith("5."):
         options["get_source_public_key"] = not encrypted
     return options
 
@@ -245,7 +248,7 @@ class Matrix:
     @property
     def names(self) -> list[str]:
         """The servers that this machine has, in the order of the tables."""
-        return [name for name in TITLES if why_not(name) is None]
+        return [name for name in TITLES | OWN_TITLES if why_not(name) is None]
 
     # ---- a replica behind a relay --------------------------------------------------------------------------------------
 
@@ -257,9 +260,9 @@ class Matrix:
         key = (source_name, replica_name)
         if key not in self._pairs:
             link, replica = self.link(source_name), self.replica(replica_name)
-            refusal = REFUSED_STREAMS.get(key)
+            refusal = refused_stream(source_name, replica_name)
             known = []
-            for login in logins():
+            for login in logins_tried(replica_name):
                 try:
                     if self._try(link, replica, login, refusal):
                         known.append(login)
@@ -327,7 +330,7 @@ class Matrix:
             start = BinlogPosition(source.binlogs()[0].name, 4)
             first_transactions(source)
             upstream: dict[str, Any] = {"ssl_mode": "disabled"}
-            if name != "mysql56":
+            if name != "mysql56" and OWN_SERIES.get(name, (8, 0)) >= (8, 0):
                 upstream = {"ssl_mode": "verify_identity", "ssl_ca": str(self._authority.certificate)}
             relay = self._relay(
                 f"relay-{name}",
@@ -379,7 +382,7 @@ class Matrix:
             link = self.link(name)
             another_transaction(link.source)
             known = []
-            for plugin in SOURCE_PLUGINS[name]:
+            for plugin in source_plugins(name):
                 user = f"relay_{plugin}"[:16]
                 create_account(link.source, user, plugin)
                 for transport in (CLEAR, TLS):
@@ -399,6 +402,8 @@ class Matrix:
     def _enter(self, source: Server, user: str, login: Login) -> bool:
         """Whether the source lets it in this way; the relay then has all of its binlogs."""
         modes = {CLEAR: "disabled", TLS: "verify_identity"}
+        if login.transport == TLS and source.name in OWN_SERIES and OWN_SERIES[source.name] < (8, 0):
+            return False
         if login.transport == TLS and source.name == "mysql56":
             self._refused(source, user, "tls_too_old", modes[TLS])
             return False
@@ -438,7 +443,7 @@ class Matrix:
             for replica in self.names:
                 told(f"{source} -> relay -> {replica}")
                 reached.setdefault(replica, []).append(set(self.pair(source, replica)))
-                refusal = REFUSED_STREAMS.get((source, replica))
+                refusal = refused_stream(source, replica)
                 remark = refusal.note if refusal else REMARKS.get((source, replica))
                 found.pairs[source, replica] = ("no" if refusal else "yes", *([remark] if remark else []))
         for replica, sets in reached.items():
@@ -456,7 +461,11 @@ class Matrix:
         for transport in (CLEAR, TLS):
             plugins = [plugin for plugin in PLUGINS if Login(plugin, transport) in known]
             remarks = TRANSPORT_REMARKS.get((name, transport), ())
-            refusals = [refused_login(name, Login(plugin, transport)) for plugin in PLUGINS if plugin not in plugins]
+            refusals = [
+                refused_login(name, login)
+                for login in logins_tried(name)
+                if login.transport == transport and login.plugin not in plugins
+            ]
             notes = dict.fromkeys([*remarks, *(each.note for each in refusals if each)])
             found.replicas[name, transport] = (", ".join(plugins) or "no", *notes)
 
@@ -466,6 +475,12 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write the tables into docs/SUPPORT.md and README.md")
     parser.add_argument("--views", action="store_true", help="only what views of a MariaDB keep")
     arguments = parser.parse_args()
+    if OWN and arguments.write:
+        print(
+            f"The pages contain the servers of the package sources: not with {', '.join(OWN)} of one's own.",
+            file=sys.stderr,
+        )
+        return 2
     absent = {name: reason for name in TITLES if (reason := why_not(name)) is not None}
     if absent and arguments.write:
         print("\n".join(f"{name}: {reason}" for name, reason in absent.items()), file=sys.stderr)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.conftest import ROOT
-from tests.interop.support_words import CLEAR, NOTES, TITLES, TLS
+from tests.interop.support_words import CLEAR, NOTES, OWN_TITLES, TITLES, TLS
 
 
 @dataclass
@@ -39,11 +39,12 @@ def tables(found: Findings) -> str:
         lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
         return lines + [f"| {' | '.join([first, *cells])} |" for first, cells in rows] + [""]
 
-    servers = [name for name in TITLES if any(name in key for key in found.pairs)]
+    titles = TITLES | OWN_TITLES
+    servers = [name for name in titles if any(name in key for key in found.pairs)]
     lines = ["`yes`: by every login of the second table that the replica has, its tables are the source's.", ""]
     lines += table(
-        ["source ↓ replica →", *(TITLES[name] for name in servers)],
-        [(TITLES[source], [cell(found.pairs.get((source, each))) for each in servers]) for source in servers],
+        ["source ↓ replica →", *(titles[name] for name in servers)],
+        [(titles[source], [cell(found.pairs.get((source, each))) for each in servers]) for source in servers],
     )
     for head, findings in (
         ("replica logs in to the relay by", found.replicas),
@@ -51,7 +52,7 @@ def tables(found: Findings) -> str:
     ):
         lines += table(
             [head, "in clear", "over TLS"],
-            [(TITLES[name], [cell(findings.get((name, transport))) for transport in (CLEAR, TLS)]) for name in servers],
+            [(titles[name], [cell(findings.get((name, transport))) for transport in (CLEAR, TLS)]) for name in servers],
         )
     lines += [f"{number}. {NOTES[key]}" for key, number in notes.items()]
     return "\n".join(lines)

@@ -28,7 +28,8 @@ KEPT_BUT_KEYS: Final = "every byte of the rows"
 ABSENT: Final = "-"
 _ERRORS: Final = "ERRORS.md"
 FORMATS: Final = ("ROW", "STATEMENT")
-_VERSIONS: Final = {"mariadb": (10, 11), "mariadb118": (11, 8)}
+_SOURCES: Final = ("mariadb105", *SOURCES)
+_VERSIONS: Final = {"mariadb105": (10, 5), "mariadb": (10, 11), "mariadb118": (11, 8)}
 Cells = dict[tuple[str, str, str], str]
 """By part, source and format. MIXED is the one or the other, statement by statement."""
 _KEPT_IN_PART: Final = {"keys over BLOB": KEPT_BUT_KEYS, "accounts": KEPT_BUT_ACCOUNTS}
@@ -57,7 +58,7 @@ def declared() -> Cells:
 def found_views(told: Callable[[str], None] = lambda _: None) -> Cells:
     """The same, found out with real servers: every part on each source in each format."""
     cells: Cells = {}
-    for source in SOURCES:
+    for source in _SOURCES:
         for binlog_format in FORMATS:
             told(f"{source} ({binlog_format}) -> view -> mysql97")
             with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory() as scratch:
@@ -158,7 +159,7 @@ def _stop(reason: str) -> str:
 
 def view_table(cells: Cells) -> str:
     """As Markdown."""
-    columns = [(source, binlog_format) for source in SOURCES for binlog_format in FORMATS]
+    columns = [(source, binlog_format) for source in _SOURCES for binlog_format in FORMATS]
     titles = [f"{TITLES[source]}, {binlog_format}" for source, binlog_format in columns]
     lines = [f"| what the source writes | {' | '.join(titles)} |", "|---" * (len(columns) + 1) + "|"]
     for part in PARTS:
@@ -170,7 +171,7 @@ def view_table(cells: Cells) -> str:
 def written_cells() -> Cells:
     """The table on the page, read back."""
     text = PAGE.read_text(encoding="utf-8")
-    columns = [(source, binlog_format) for source in SOURCES for binlog_format in FORMATS]
+    columns = [(source, binlog_format) for source in _SOURCES for binlog_format in FORMATS]
     cells: Cells = {}
     for line in text[text.index(BEGIN) : text.index(END)].splitlines()[4:]:
         if line.startswith("| "):

@@ -18,7 +18,8 @@ STEPS = 100
 
 # The other pairs: python -m tests.support.mariadb_run
 @pytest.mark.parametrize(
-    ("name", "binlog_format"), [("mariadb", "MIXED"), ("mariadb118", "ROW"), ("mariadb118", "STATEMENT")]
+    ("name", "binlog_format"),
+    [("mariadb105", "ROW"), ("mariadb", "MIXED"), ("mariadb118", "ROW"), ("mariadb118", "STATEMENT")],
 )
 def test_9_7_has_the_bytes_of_the_whole_workload(
     servers: ServerFactory, tmp_path: Path, name: str, binlog_format: str

@@ -27,7 +27,7 @@ class Part:
     name: str
     statements: Sequence[str]
     formats: Sequence[str] = FORMATS
-    since: tuple[int, int] = (10, 11)
+    since: tuple[int, int] = (10, 5)
 
 
 def _values(table: str, *rows: str) -> list[str]:
@@ -462,7 +462,7 @@ PARTS: Final = (
     Part("geometry", _SHAPES),
     Part("places on earth", _PLACES, _ROW),
     Part("JSON", _JSON),
-    Part("UUID and INET", _ADDRESSES, _ROW),
+    Part("UUID and INET", _ADDRESSES, _ROW, (10, 11)),
     Part("compressed columns", _COMPRESSED),
     Part("generated and invisible columns", _GENERATED),
     Part("defaults", _DEFAULTS),
@@ -481,7 +481,7 @@ PARTS: Final = (
     Part("XA", _XA),
     Part("CREATE TABLE … SELECT", _SELECTS),
     Part("temporary tables", _TEMPORARY),
-    Part("ALTER in two phases", _TWO_PHASES),
+    Part("ALTER in two phases", _TWO_PHASES, FORMATS, (10, 11)),
     Part("collations", _COLLATIONS),
     Part("uca1400", _UCA1400, FORMATS, (11, 8)),
     Part("TIMESTAMP without attributes", _TIMESTAMPS),

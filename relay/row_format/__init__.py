@@ -1,0 +1,1 @@
+"""Sources that log statements: what that means for views, and the replica of their own version that logs rows."""
