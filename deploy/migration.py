@@ -19,6 +19,7 @@ import pymysql
 
 from deploy.demonstration import DemoFailed, free_port, say, stay, title, work_directory
 from deploy.servers import OWN, SERVERS, CatchUpError, Server, available
+from relay.view.seeding.restore_advice import WITHOUT_MODE
 from tests.support import view_seeding as seeding
 from tests.support import workload
 from tests.support.compare_run import ACCOUNT, PRIVILEGES, CompareRun
@@ -28,6 +29,9 @@ from tests.support.relay_process import RelayProcess
 DATABASE = "shop"
 _PACKAGED, REPLICA = ("mysql56", "mariadb105", "mariadb", "mariadb118"), "mysql97"
 SOURCES = (*_PACKAGED, *(name for name in OWN if name not in (*_PACKAGED, REPLICA)))
+FORMATS = ("ROW", "MIXED", "STATEMENT")
+ROW_REPLICA = ("--binlog-format=ROW", "--log-slave-updates=ON", "--read-only=ON")
+"""The options of a replica of the source's own version that logs rows, whatever the source logs."""
 DEFAULTS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 """These are MySQL 9.7's own defaults; the servers of tests and demonstrations begin with others."""
 VIEW_TOML = f"""[[view]]
@@ -53,13 +57,11 @@ MARIADB_TABLES = (
 
 
 class Traffic:
-    """A writer to the old source until `stop`, as applications do: transactions, MyISAM, a rollback, now and then DDL.
+    """A writer to the old source until `stop`, as applications do: transactions, MyISAM, a rollback, now and then DDL."""
 
-    It writes to a MySQL 5.6 in MIXED format, to a MariaDB in ROW.
-    """
-
-    def __init__(self, source: Server) -> None:
+    def __init__(self, source: Server, binlog_format: str) -> None:
         self._source = source
+        self._format = binlog_format
         self._of_mariadb = source.flavour == "mariadb"
         self._more = threading.Event()
         self._ended = threading.Event()
@@ -85,7 +87,7 @@ class Traffic:
             self._more.set()
 
     def _write(self) -> None:
-        with workload.session(self._source, "ROW" if self._of_mariadb else "MIXED", DATABASE) as execute:
+        with workload.session(self._source, self._format, DATABASE) as execute:
             while not self._ended.is_set():
                 self.transactions += 1
                 number = self.transactions
@@ -187,14 +189,23 @@ def refused_inside(relay: RelayProcess, file: str, position: int) -> None:
 
 
 @contextlib.contextmanager
-def old_and_new(work: Path, name: str) -> Iterator[tuple[Server, RelayProcess, Server, Server]]:
-    """Yield the old source, the relay with its view, and two new servers."""
+def old_and_new(
+    work: Path, name: str, binlog_format: str
+) -> Iterator[tuple[Server, Server, RelayProcess, Server, Server]]:
+    """Yield the old source, the server that the relay follows, the relay with its view, and two new servers.
+
+    The relay follows the source, or, where that logs statements alone, a replica of its version that logs rows.
+    """
     with contextlib.ExitStack() as stack:
         source = stack.enter_context(SERVERS[name]())
-        source.start(server_id=1, options=["--binlog-format=MIXED" if name == "mysql56" else "--binlog-format=ROW"])
-        relay = stack.enter_context(RelayProcess(work / "relay", source, port=free_port(), sections=seeding.SECTIONS))
+        source.start(server_id=1, options=[f"--binlog-format={binlog_format}"])
+        follows = source
+        if binlog_format == "STATEMENT":
+            follows = stack.enter_context(SERVERS[name]()).start(server_id=11, options=ROW_REPLICA)
+            follows.attach_to(source)
+        relay = stack.enter_context(RelayProcess(work / "relay", follows, port=free_port(), sections=seeding.SECTIONS))
         new = [stack.enter_context(SERVERS[REPLICA]()).start(server_id=number, options=DEFAULTS) for number in (2, 3)]
-        yield source, relay, new[0], new[1]
+        yield source, follows, relay, new[0], new[1]
 
 
 def dump_command(source: Server) -> tuple[str, list[str]]:
@@ -204,16 +215,26 @@ def dump_command(source: Server) -> tuple[str, list[str]]:
     return REPLICA, ["--lock-all-tables", "--source-data=2"]
 
 
-def migrate(work: Path, *, keep: bool, source_name: str = SOURCES[0]) -> None:
-    """Run the whole migration from a server of `SOURCES`. Raises: DemoFailed, CatchUpError."""
+def migrate(work: Path, *, keep: bool, source_name: str = SOURCES[0], binlog_format: str | None = None) -> None:
+    """Run the whole migration from a server of `SOURCES`; by default a MySQL logs MIXED, a MariaDB ROW.
+
+    Raises: DemoFailed, CatchUpError.
+    """
+    binlog_format = binlog_format or ("ROW" if SERVERS[source_name].flavour == "mariadb" else "MIXED")
     title("An old source that is written to, a relay with a view, two new servers with their defaults")
-    with old_and_new(work, source_name) as (source, relay, first, second):
+    with old_and_new(work, source_name, binlog_format) as (source, followed, relay, first, second):
         if source.flavour == "mariadb":
-            say(f"  source   MariaDB {source.version}, binlog_format ROW: its events and GTIDs no MySQL can read")
+            say(
+                f"  source   MariaDB {source.version}, binlog_format {binlog_format}: its events and GTIDs no MySQL can read"
+            )
         else:
             say(
-                f"  source   {source.version}, gtid_mode OFF: it cannot be switched on without stopping all of its replicas"
+                f"  source   {source.version}, binlog_format {binlog_format}, gtid_mode OFF: it cannot be switched on without stopping"
+                " all of its replicas"
             )
+        if followed is not source:
+            say(f"  between  {followed.version}, a replica of the source with {' '.join(ROW_REPLICA)}: it computes the")
+            say("           statements as the source does, and logs rows; the relay follows it, and the dump is of it")
         say(f"  relay    on 127.0.0.1:{relay.port}; of its relay.toml:")
         for line in VIEW_TOML.splitlines():
             say(f"             {line}".rstrip())
@@ -221,25 +242,25 @@ def migrate(work: Path, *, keep: bool, source_name: str = SOURCES[0]) -> None:
         say(f"  new      {first.version}, twice: gtid_mode {modes[0]}, enforce_gtid_consistency {modes[1]}")
         source.sql(f"CREATE DATABASE {DATABASE}")
         source.execute_many(TABLES, DATABASE)
-        with Traffic(source) as traffic:
+        with Traffic(source, binlog_format) as traffic:
             time.sleep(2)
             dump = work / "dump.sql"
             title("1. Dump the source while it is written to")
-            program, options = dump_command(source)
+            program, options = dump_command(followed)
             tool = "mariadb-dump" if source.flavour == "mariadb" else "mysqldump"
             say(f"$ {tool} {' '.join(options)} --databases shop > dump.sql")
             say("  (with InnoDB alone --single-transaction locks nothing; one of these tables is MyISAM)")
-            seeding.dump(source, dump, [DATABASE], options, program)
+            seeding.dump(followed, dump, [DATABASE], options, program)
             shown(
                 "grep 'CHANGE MASTER' dump.sql",
                 next(line for line in dump.read_text().splitlines() if "CHANGE MASTER" in line),
             )
             title("2. Restore it on both new servers, without logging that")
-            say("$ (echo 'SET sql_log_bin = 0;'; cat dump.sql) | mysql")
+            say(f"$ (echo 'SET sql_log_bin = 0;'; sed '{WITHOUT_MODE}' dump.sql) | mysql")
             for server in (first, second):
                 seeding.restore(server, dump)
             title("3. Ask the relay which GTIDs the dump has")
-            wait_for_view(relay, source)
+            wait_for_view(relay, followed)
             statements = statements_of(relay, dump)
             title("4. Attach them, by GTID")
             for server in (first, second):
@@ -265,8 +286,10 @@ def migrate(work: Path, *, keep: bool, source_name: str = SOURCES[0]) -> None:
                 f"  the applications made {traffic.transactions} rounds of writes meanwhile; SET GLOBAL read_only = ON at the source"
             )
         source.sql("SET GLOBAL read_only = ON")
-        status = source.master_status()
-        wait_for_view(relay, source)
+        if followed is not source:
+            followed.wait_for_source(source)
+        status = followed.master_status()
+        wait_for_view(relay, followed)
         refused_inside(relay, status.file, status.position)
         place = json.loads(
             asked(relay, "view", "find", seeding.VIEW, "--source", f"{status.file}:{status.position}", "--json")
@@ -318,6 +341,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="deploy/demo --migrate", description="A migration to MySQL 9.7.")
     parser.add_argument("--migrate", action="store_true", help="this")
     parser.add_argument("--source", choices=SOURCES, default=SOURCES[0], help="what is migrated; mysql56 by default")
+    parser.add_argument(
+        "--source-format",
+        choices=[name.lower() for name in FORMATS],
+        help="its binlog_format; mixed of a MySQL, row of a MariaDB. statement: over a replica of its version that logs rows",
+    )
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C")
     options = parser.parse_args()
     missing = available()
@@ -328,7 +356,8 @@ def main() -> int:
     begun = time.monotonic()
     try:
         with work_directory() as work:
-            migrate(work, keep=options.keep, source_name=options.source)
+            binlog_format = options.source_format.upper() if options.source_format else None
+            migrate(work, keep=options.keep, source_name=options.source, binlog_format=binlog_format)
     except (DemoFailed, CatchUpError, AssertionError, pymysql.MySQLError, subprocess.SubprocessError) as error:
         say(f"\ndeploy/demo --migrate: {error}")
         return 1

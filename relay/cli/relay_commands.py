@@ -72,6 +72,7 @@ def check_config(config: ConfigOption) -> None:
     from relay.commands.archive_place import try_archive_place
     from relay.config.memory_need import MemoryNeed
     from relay.retention.room_check import check_room
+    from relay.row_format.row_replica import logged_format
 
     loaded = loaded_config(config, writes=True)
     for warning in loaded.warnings:
@@ -84,6 +85,9 @@ def check_config(config: ConfigOption) -> None:
     accounts = "1 account" if len(loaded.accounts) == 1 else f"{len(loaded.accounts)} accounts"
     try_archive_place(loaded.archive_directory)
     check_room(loaded)
+    logged = logged_format(loaded.archive_directory) if loaded.views else None
+    if logged is not None and logged.logs_statements:
+        typer.echo(f"warning: the source: {logged.warning()}. {logged.answer()}", err=True)
     typer.echo(
         f"{config} is fine: source {origin}, archive {loaded.archive_directory}, "
         f"listening on {loaded.listen.host}:{loaded.listen.port}, {accounts}."

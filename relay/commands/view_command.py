@@ -20,6 +20,7 @@ from relay.commands.outcome import CommandFailed
 from relay.commands.progress import bytes_progress
 from relay.config import Config, ViewSection, settings_of_view, view_settings
 from relay.config.text.problems import Wrong
+from relay.row_format.row_replica import logged_format
 from relay.view.generations.view_generations import MadeGeneration, made_generations
 from relay.view.inspect.made_again import made_again
 from relay.view.inspect.named_view import NamedView, is_mariadb_position, named_view
@@ -99,8 +100,12 @@ def _first_source(archive: Path) -> SourceIdentity | None:
 
 
 def list_views(views: Sequence[NamedView], *, as_json: bool) -> None:
-    """Print one line a view, and for each stopped one the reason and the ways to continue. Raises: CommandFailed."""
+    """Print one line a view, for each stopped one the reason and the ways to continue, and whether the source logs statements.
+
+    Raises: CommandFailed.
+    """
     facts = []
+    logged = logged_format(views[0].archive) if views else None
     changed = {view.name: trouble for view in views if (trouble := _changed(view)) is not None}
     for view in views:
         with view_failures(view):
@@ -108,6 +113,7 @@ def list_views(views: Sequence[NamedView], *, as_json: bool) -> None:
     if as_json:
         for one in facts:
             record = _facts_record(one) | {"not_served": changed.get(one.settings.name)}
+            record["source_binlog_format"] = logged.binlog_format if logged is not None else None
             sys.stdout.write(json.dumps(record) + "\n")
         return
     if not facts and sys.stdout.isatty():
@@ -124,6 +130,8 @@ def list_views(views: Sequence[NamedView], *, as_json: bool) -> None:
             sys.stdout.write(f"{one.settings.name}, of {one.waits.groups} transactions: {one.waits.told()}\n")
         if one.left_out is not None and (text := one.left_out.told()):
             sys.stdout.write(f"{one.settings.name}, {text}\n")
+    if logged is not None and logged.logs_statements:
+        sys.stdout.write(f"The source: {logged.warning()}. {logged.answer()}\n")
 
 
 def find_place(view: NamedView, *, source: str | None, position: str | None, gtid: str | None, as_json: bool) -> None:

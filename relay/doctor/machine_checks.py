@@ -25,6 +25,8 @@ _SYNCS: Final = 20
 _SYNC_TIME_S: Final = 3.0
 _SLOW_SYNC_S: Final = 0.05
 _DAY_S: Final = 86_400
+_LEAST_FREE: Final = 64 << 20
+"""Bytes. With less, a disk is as good as full, whatever the source writes."""
 _DAYS_PROBLEM: Final = 2.0
 _DAYS_WARNING: Final = 14.0
 _IN_MEMORY: Final = ("tmpfs", "ramfs")
@@ -133,6 +135,9 @@ def space_line(
     [retention] makes room."""
     cure = "Give the archive a larger disk, or remove what no replica needs any more (PURGE BINARY LOGS at the relay)."
     text = f"{shown_bytes(free)} free"
+    if free < _LEAST_FREE:
+        text += f", less than {shown_bytes(_LEAST_FREE)}: the disk is full, or will be with the next large transaction"
+        return DoctorLine(about, "space", "problem", text, cure)
     if to_come is not None and to_come > free:
         text += f", and the source holds {shown_bytes(to_come)} of binlogs that are to come"
         return DoctorLine(about, "space", "problem", text, f'{cure} Or write source.start = "latest".')

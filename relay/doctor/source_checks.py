@@ -10,6 +10,7 @@ from relay.archive.storage.files import UUID_NAME
 from relay.config import Config, ServerSource
 from relay.doctor.doctor_line import DoctorLine, Level
 from relay.doctor.server_answers import ServerAnswers
+from relay.row_format.row_replica import LoggedFormat
 from relay.upstream.source.identity import ListedReplica, Registration
 
 CLOCK_WARNING_S: Final = 2.0
@@ -49,7 +50,7 @@ def source_lines(
     yield judgement.server_id(own)
     yield from judgement.server_uuid(own)
     if answers.variables:
-        yield judgement.format()
+        yield judgement.format(config)
         yield judgement.row_image()
         yield judgement.row_metadata()
         yield judgement.expiry()
@@ -220,19 +221,26 @@ class _Judgement:
             del others[:1]  # ours, with its address translated
         return [printable(one) for one in others]
 
-    def format(self) -> DoctorLine:
+    def format(self, config: Config) -> DoctorLine:
         found = self._answers.variable("binlog_format") or "ROW"
         if found == "ROW":
             return self.line("binlog_format", "ok", "ROW")
+        logged = LoggedFormat(self._answers.flavour, self._answers.version, found)
         text = {
             "STATEMENT": "STATEMENT: statements that are not deterministic give replicas other data; audits and Spark see "
-            "statements and no rows; a view cannot translate every one",
+            "statements and no rows",
             "MIXED": "MIXED: audits and Spark see the rows of some changes and the statements of others",
         }.get(found, found)
         cure = (
             "At the source: SET GLOBAL binlog_format = ROW, in my.cnf too; connections that are open keep the old one."
         )
+        if config.views:
+            text += "; a newer server may compute statements otherwise, and a view may stop at them"
+            cure += f" Where it cannot be changed: {logged.answer()} There: {'; '.join(self._row_replica(logged))}."
         return self.line("binlog_format", "warning", text, cure)
+
+    def _row_replica(self, logged: LoggedFormat) -> list[str]:
+        return logged.statements(self._settings.host, self._settings.port)
 
     def row_image(self) -> DoctorLine:
         found = self._answers.variable("binlog_row_image")

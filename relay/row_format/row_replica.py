@@ -37,8 +37,8 @@ class LoggedFormat(NamedTuple):
     def warning(self) -> str:
         """Return what it means for a view, in a sentence."""
         return (
-            f"binlog_format is {self.binlog_format}: the source logs statements, which a newer server may compute otherwise, and at which "
-            "a view may stop"
+            f"binlog_format is {self.binlog_format}: the source logs statements, which a newer server may compute otherwise, and at "
+            "which a view may stop"
         )
 
     def answer(self) -> str:
@@ -91,4 +91,4 @@ def logged_format(archive: Path) -> LoggedFormat | None:
         catalog.close()
     if found is None or identity is None:
         return None
-    return LoggedFormat(identity.flavour, identity.server_version, found.upper())
+    return LoggedFormat(identity.flavour, identity.version, found.upper())

@@ -53,6 +53,7 @@ def init(answers: SetupAnswers) -> None:
         if len(replica_password) > _LONGEST_OF_A_REPLICA:
             text = f"The password in {answers.replica_password_file} has more than 32 characters, and replicas take no longer one."
             raise CommandFailed(text)
+        _password(answers.admin_password_file, made)
         _write(answers.config, relay_toml(answers, found, server_id, ssl_mode), made)
         at_source, at_replica = source_statements(answers, found), replica_statements(answers, found)
         text = _as_text(at_source, at_replica)
@@ -141,6 +142,11 @@ def _told(answers: SetupAnswers, found: SourceSurvey, server_id: int, made: list
     )
     lines.append(f"# The relay's server_id is {server_id}{known}.")
     lines += [f"# Written: {path}" for path in made]
+    logged = found.logged
+    if logged is not None:
+        lines.append(f"# {logged.warning()}.")
+        lines.append(f"# The first answer: {logged.answer()} There:")
+        lines += [f"#   {one};" for one in logged.statements(answers.source_host, answers.source_port)]
     if needs_proof(answers, found):
         lines += [f"# {line}" for line in PROOF]
     return "\n".join(lines) + "\n\n"

@@ -5,7 +5,8 @@ from typing import Final
 
 from relay.setup.setup_answers import SetupAnswers, SourceSurvey
 
-VIEW_NAME = "translated"
+VIEW_NAME = "gtid"
+ADMIN = "dba"
 
 
 PROOF: Final = (
@@ -77,6 +78,14 @@ def relay_toml(answers: SetupAnswers, survey: SourceSurvey, server_id: int, ssl_
     ]
     if answers.view is not None:
         lines.append(f"view = {toml(VIEW_NAME)}")
+    lines += [
+        "",
+        "[[account]]                     # for you: SHOW SLAVE STATUS, CALL binlog_relay.view_skip(…) and the like",
+        f"user = {toml(ADMIN)}",
+        f"password_file = {toml(str(answers.admin_password_file))}",
+        'host = "%"',
+        "admin = true",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from protocol.position import binlog_number
 from protocol.sql.server_version import version_numbers
+from relay.row_format.row_replica import LoggedFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class SetupAnswers:
     relay_host: str
     replica_user: str
     replica_password_file: Path
+    admin_password_file: Path
+    """The password of the account `dba`, for the person in front of it."""
     server_id: int | None = None
     """None: one is chosen."""
     ssl_mode: str | None = None
@@ -60,6 +64,21 @@ class SourceSurvey:
     oldest: str | None
     binlogs: int | None
     why: str
+    binlog_format: str | None = None
+    """In upper case; None: unknown."""
+
+    @property
+    def has_older_data(self) -> bool:
+        """True if the source has had binlogs that are not there any more: what they wrote is only in its data."""
+        return self.oldest is not None and binlog_number(self.oldest) > 1
+
+    @property
+    def logged(self) -> LoggedFormat | None:
+        """What the source logs, if it logs statements; None: rows, or it is unknown."""
+        if self.flavour is None or self.version is None or self.binlog_format is None:
+            return None
+        logged = LoggedFormat(self.flavour, self.version, self.binlog_format)
+        return logged if logged.logs_statements else None
 
     @property
     def number(self) -> tuple[int, ...]:

@@ -49,6 +49,7 @@ def answered(config: Path, given: Mapping[str, str | int | Path | None]) -> Setu
     values["replica_password_file"] = Path(
         _shown(given["replica_password_file"]) or beside / "replica.password"
     ).absolute()
+    values["admin_password_file"] = beside / "dba.password"
     if given["ask_password_file"] is not None:
         values["ask_password_file"] = Path(str(given["ask_password_file"])).absolute()
     return SetupAnswers(config=config, **values)  # type: ignore[arg-type]

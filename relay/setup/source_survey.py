@@ -95,6 +95,7 @@ def _surveyed(told: ServerAnswers) -> SourceSurvey:
         held[0][0] if held else None,
         len(held) if held is not None else None,
         printable("; ".join(whys)),
+        told.variable("binlog_format"),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from deploy.servers import SERVERS, Server
 from deploy.servers.mysql97 import MySQL97
+from relay.view.seeding.restore_advice import WITHOUT_MODE
 from tests.support.chain import wait_until
 from tests.support.relay_process import RelayProcess
 
@@ -45,8 +46,9 @@ def dump(
 
 
 def restore(server: Server, path: Path) -> None:
-    """Run the dump without logging it, and without a CHANGE MASTER that a new server does not know."""
-    lines = path.read_bytes().split(b"\n")
+    """Run the dump without logging it, without a CHANGE MASTER and without a mode that a new server does not know."""
+    edited = subprocess.run(["sed", WITHOUT_MODE, str(path)], stdout=subprocess.PIPE, check=True).stdout
+    lines = edited.split(b"\n")
     kept = b"\n".join(line for line in lines if not line.startswith(b"CHANGE MASTER TO"))
     command = [*server.mysql_client(), "--no-defaults", f"--socket={server.socket}", "--user=root"]
     done = subprocess.run(command, input=b"SET sql_log_bin = 0;\n" + kept, stderr=subprocess.PIPE, check=False)

@@ -9,15 +9,18 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidPosition
 from protocol.gtid.mysql_gtid import MysqlGtid, Tsid
 from protocol.position import Position, binlog_number
+from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.catalog.generation_directories import begun_generations, generation_path
 from relay.archive.storage.files import CATALOG_NAME
 from relay.archive_inspection.listing import read_ledger
 from relay.archive_inspection.transaction_search import find_gtid
 from relay.view.generations.view_generations import made_generations, qualified
 from relay.view.inspect.executed_gtids import executed_before
+from relay.view.inspect.standing_stop import standing_stop
 from relay.view.rules.kept_settings import view_directory
 from relay.view.rules.mariadb.assigned_gtids import domain_uuid
 from relay.view.rules.settings import MARIADB, ViewSettings
+from relay.view.stops.view_stop import ViewStop
 from relay.view.view_lookup import ViewLookup
 from relay.view.view_place import InsideTransaction, PlaceFinder, PlaceUnknown, ViewPlace
 from relay.view.view_skips import skips_of
@@ -144,6 +147,12 @@ class NamedView(NamedTuple):
         """Return the message about a place inside a transaction."""
         before = self._place_text(inside.before)
         if inside.after is None:
+            stop = self._standing_stop()
+            if stop is not None:
+                return (
+                    f"{inside.position} is behind {before}, before which view {self.name} stopped ({stop.reason.name}): it has nothing "
+                    "from there on. 'view list' says why, and the ways on."
+                )
             return (
                 f"{inside.position} is behind the last place that the view has of this file, {before}: it is of another file or "
                 "server, or inside a transaction whose end is not there, or the view has not come there yet ('view list' says how "
@@ -151,6 +160,13 @@ class NamedView(NamedTuple):
             )
         what = f"{inside.position} is inside a transaction: no set of GTIDs is executed there"
         return f"{what}. Nearest good places: {before} before, {self._place_text(inside.after)} after."
+
+    def _standing_stop(self) -> ViewStop | None:
+        """Return the stop before which the view waits; None: it goes on, or nothing is known of it."""
+        try:
+            return standing_stop(self.archive, self.directory, self.name, self.places.end())
+        except (PlaceUnknown, CatalogUnreadable, OSError):
+            return None
 
     def _place_text(self, place: ViewPlace) -> str:
         newest = self.newest_gtid(place.gno)

@@ -1,11 +1,13 @@
 """The statements that make a server with restored data a replica of a view, in the syntax of its version."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from protocol.gtid.gtid_set import GtidSet
 from relay.view.rules.settings import ViewSettings
 from relay.view.seeding.dump_head import DumpPlace
+from relay.view.seeding.replica_retries import retry_options
 from relay.view.seeding.restore_advice import restore_advice
 from relay.view.view_place import ViewPlace
 
@@ -19,6 +21,9 @@ _ASSIGNS: Final = (8, 0)
 """The version from which (8.0.23) ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS is used."""
 _GTIDS_WANT_OPTIONS: Final = (5, 7)
 """The last version in which a server with GTIDs must be started with log_bin and log_slave_updates, at least for 5.6."""
+
+_SQL_DUMPS: Final = ("mysqldump", "mariadb-dump")
+_DEFINER: Final = "'DEFINER=`[^`]*`@`[^`]*`'"
 
 _IN_PLACE: Final = "The server keeps its data."
 _STEPPED_UP: Final = (
@@ -63,10 +68,10 @@ def seed_statements(
         statements += _gtids(settings, executed, in_place=in_place)
     statements.append(_change(settings, place, relay, by_gtid=by_gtid))
     statements.append(f"START {_replica(settings)}")
-    first = restore_advice(taken)
+    first = restore_advice(taken, without_mode=settings.target_version >= _SOURCE_WORDS)
     if in_place:
         first = f"{_IN_PLACE} {_STEPPED_UP}" if by_gtid else _IN_PLACE
-    return SeedStatements(statements, _hints(settings, relay, first, by_gtid=by_gtid))
+    return SeedStatements(statements, _hints(settings, relay, first, by_gtid=by_gtid, taken=taken))
 
 
 def _gtids(settings: ViewSettings, executed: GtidSet, *, in_place: bool) -> list[str]:
@@ -93,6 +98,7 @@ def _change(settings: ViewSettings, place: ViewPlace, relay: RelayAddress, *, by
     elif settings.target_version >= _SOURCE_WORDS:
         # Newer ones demand TLS unless configured otherwise; then they must request the key that passwords are sent with.
         options += ["SOURCE_SSL = 0", "GET_SOURCE_PUBLIC_KEY = 1"]
+    options += retry_options(prefix, "mysql", settings.target_version)
     if by_gtid:
         options.append(f"{prefix}_AUTO_POSITION = 1")
     else:
@@ -108,11 +114,19 @@ def _change(settings: ViewSettings, place: ViewPlace, relay: RelayAddress, *, by
     return f"{verb}\n  " + ",\n  ".join(options)
 
 
-def _hints(settings: ViewSettings, relay: RelayAddress, first: str, *, by_gtid: bool) -> list[str]:
+def _hints(
+    settings: ViewSettings, relay: RelayAddress, first: str, *, by_gtid: bool, taken: DumpPlace | None
+) -> list[str]:
     hints = [first]
     if not relay.user:
         hints.append(
             f'No account sees this view yet: an [[account]] with view = "{settings.name}" in relay.toml is needed.'
+        )
+    if taken is not None and taken.made_by in _SQL_DUMPS:
+        cat = "zcat" if taken.is_packed else "cat"
+        hints.append(
+            "Triggers, views and programs run as their definers, and accounts are not in such a dump: make each of these on "
+            f"the new server, or replicas stop with 1449: {cat} {shlex.quote(str(taken.path))} | grep -o {_DEFINER} | sort -u"
         )
     if by_gtid and settings.target_version <= _GTIDS_WANT_OPTIONS:
         hints.append(

@@ -46,6 +46,12 @@ def test_space_without_a_known_rate_is_said_and_is_no_fault() -> None:
     assert space_line("archive", GIB, None, None).level == "unknown"
 
 
+@pytest.mark.parametrize("is_bounded", [False, True])
+def test_a_disk_with_almost_no_room_is_a_problem_whatever_the_source_writes(is_bounded: bool) -> None:
+    line = space_line("archive", 692 << 10, None, None, is_bounded=is_bounded)
+    assert line.level == "problem" and "692.0 KiB free" in line.what and "PURGE BINARY LOGS" in line.cure
+
+
 def test_a_slow_sync_is_a_warning() -> None:
     assert sync_verdict("archive", 0.001, 0.2).level == "ok"
     assert sync_verdict("archive", 0.06, 0.2).level == "warning"

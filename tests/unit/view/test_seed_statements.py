@@ -9,6 +9,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position
 from relay.view.rules.settings import GtidPolicy, ViewSettings
 from relay.view.seeding.dump_head import DumpPlace
+from relay.view.seeding.replica_retries import retry_options
 from relay.view.seeding.seed_statements import RelayAddress, seed_statements
 from relay.view.view_place import ViewPlace
 
@@ -40,7 +41,8 @@ def test_a_new_server_is_told_in_the_words_that_alone_it_knows(target: str) -> N
         "RESET BINARY LOGS AND GTIDS",
         f"SET GLOBAL gtid_purged = '{OWN}:1-126'",
         "CHANGE REPLICATION SOURCE TO\n  SOURCE_HOST = 'relay.example',\n  SOURCE_PORT = 3307,\n  SOURCE_USER = 'new_replica',\n"
-        "  SOURCE_PASSWORD = 'PASSWORD',\n  SOURCE_SSL = 1,\n  SOURCE_AUTO_POSITION = 1",
+        "  SOURCE_PASSWORD = 'PASSWORD',\n  SOURCE_SSL = 1,\n  SOURCE_CONNECT_RETRY = 10,\n  SOURCE_RETRY_COUNT = 86400,\n"
+        "  SOURCE_AUTO_POSITION = 1",
         "START REPLICA",
     ]
 
@@ -86,8 +88,8 @@ def test_5_5_is_not_told_of_auto_position_which_it_does_not_know() -> None:
 @pytest.mark.parametrize(
     ("made_by", "path", "words", "not_there"),
     [
-        ("mysqldump", "/d/shop.sql", "cat /d/shop.sql) | mysql", "zcat"),
-        ("a dump", "/d/my shop.sql", "cat '/d/my shop.sql') | mysql", "zcat"),
+        ("mysqldump", "/d/shop.sql", "s/NO_AUTO_CREATE_USER//' /d/shop.sql) | mysql", "zcat"),
+        ("a dump", "/d/my shop.sql", "s/NO_AUTO_CREATE_USER//' '/d/my shop.sql') | mysql", "zcat"),
         ("mydumper", "/d/shop/metadata", "myloader --directory /d/shop.", "| mysql"),
         ("xtrabackup", "/d/shop/xtrabackup_binlog_info", "5.7, 8.0 and 8.4", "| mysql"),
     ],
@@ -98,6 +100,33 @@ def test_what_was_copied_is_restored_as_its_program_wants_it(
     taken = DumpPlace(PLACE.source, made_by, Path(path), 1)
     first = seed_statements(settings(), PLACE, EXECUTED, RELAY, taken=taken).hints[0]
     assert words in first and not_there not in first and path != first
+
+
+def test_an_old_server_gets_the_dump_as_it_is() -> None:
+    taken = DumpPlace(PLACE.source, "mysqldump", Path("/d/shop.sql"), 1)
+    first = seed_statements(settings("mysql-5.7"), PLACE, EXECUTED, RELAY, taken=taken).hints[0]
+    assert "cat /d/shop.sql) | mysql" in first and "NO_AUTO_CREATE_USER" not in first
+
+
+def test_definers_are_to_be_made_before_replicas_need_them() -> None:
+    taken = DumpPlace(PLACE.source, "mysqldump", Path("/d/my shop.sql.gz"), 1, is_packed=True)
+    told = " ".join(seed_statements(settings(), PLACE, EXECUTED, RELAY, taken=taken).hints)
+    assert "1449: zcat '/d/my shop.sql.gz' | grep -o 'DEFINER=`[^`]*`@`[^`]*`' | sort -u" in told
+
+
+@pytest.mark.parametrize(
+    ("prefix", "flavour", "version", "options"),
+    [
+        ("SOURCE", "mysql", (9, 7, 4), ["SOURCE_CONNECT_RETRY = 10", "SOURCE_RETRY_COUNT = 86400"]),
+        ("MASTER", "mysql", (5, 6, 24), ["MASTER_CONNECT_RETRY = 10", "MASTER_RETRY_COUNT = 86400"]),
+        ("MASTER", "mysql", (5, 5), ["MASTER_CONNECT_RETRY = 10"]),
+        ("MASTER", "mariadb", (10, 11, 19), ["MASTER_CONNECT_RETRY = 10"]),
+    ],
+)
+def test_a_replica_goes_on_trying_for_days(
+    prefix: str, flavour: str, version: tuple[int, ...], options: list[str]
+) -> None:
+    assert retry_options(prefix, flavour, version) == options
 
 
 def test_a_view_that_keeps_is_followed_by_gtid_where_the_source_has_any() -> None:
