@@ -19,6 +19,8 @@ from relay.binlog_file.file_bytes import pieces
 from relay.binlog_file.head import read_start
 
 _HEAD_BYTES: Final = 256
+_LOOKED_AT_BYTES: Final = 64 << 20
+"""So much is read of a file without an index for the place in a message."""
 # The events at a file's head before its first transaction.
 _HEAD: Final = {
     EventType.PREVIOUS_GTIDS,
@@ -78,17 +80,28 @@ class FileSnapshot:
 
     def first_anonymous(self) -> int:
         """Return the offset of the first transaction without a GTID, or of a place before it. Raises: OSError; Malformed."""
-        for block in self.blocks() or ():
-            if not block.anonymous:
-                continue
-            exact = FileGtidCollector("mysql", checksum=self.checksum, gap_bytes=0)
-            exact.begin(block.start)
-            with self.open() as stored:
-                for piece in pieces(stored, block.start, block.stop):
-                    exact.take(piece)
-            exact.finish()
-            return next((found.start for found in exact.take_blocks() if found.anonymous), block.start)
-        return FIRST_EVENT
+        blocks = self.blocks()
+        if blocks is None:
+            # The newest file has no index yet.
+            return self._first_anonymous(FIRST_EVENT, min(self.end, FIRST_EVENT + _LOOKED_AT_BYTES))
+        return next(
+            (self._first_anonymous(block.start, block.stop) for block in blocks if block.anonymous), FIRST_EVENT
+        )
+
+    def _first_anonymous(self, start: int, stop: int) -> int:
+        """Return the place of the first one in [start, stop), or `start`, or how far was looked."""
+        exact = FileGtidCollector("mysql", checksum=self.checksum, gap_bytes=0)
+        exact.begin(start)
+        looked = start
+        with self.open() as stored:
+            for piece in pieces(stored, start, stop):
+                exact.take(piece)
+                for found in exact.take_blocks():
+                    if found.anonymous:
+                        return found.start
+                    looked = found.stop
+        exact.finish()
+        return next((found.start for found in exact.take_blocks() if found.anonymous), looked)
 
     def head(self) -> FileHead:
         """Read the head. Raises: OSError; Malformed."""
