@@ -44,8 +44,8 @@ class LoggedFormat(NamedTuple):
     def answer(self) -> str:
         """Return the first answer, in a sentence."""
         return (
-            f"Put a replica of {self.product} between, with {', '.join(self.options())}, which logs rows, and let the relay "
-            f"follow that ({PAGE})."
+            f"Put a {self.product} between, a replica of the source with {', '.join(self.options())}: it logs rows, and the relay "
+            f"follows it ({PAGE})."
         )
 
     def options(self) -> list[str]:

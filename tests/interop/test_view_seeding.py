@@ -295,7 +295,7 @@ def test_where_a_dump_leaves_open_which_server_it_is_of_it_is_told_what_to_compa
         assert done.returncode == 0, done.stderr
         (server_id,) = chain.source.sql("SELECT @@server_id")[0]
         assert f"SELECT @@server_id at the dumped server must say {server_id}." in done.stdout
-        assert f"cat {path})" in done.stdout
+        assert f"NO_AUTO_CREATE_USER//' {path})" in done.stdout
         assert ("begins so at any server" in done.stdout) == flushed
 
 
