@@ -11,10 +11,10 @@ from relay.audit.readiness.bare_names import used_as_names
 from relay.audit.readiness.check import Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, STATEMENTS, found_in, shown
 from relay.audit.readiness.logged_statement import MOST_TOKENS, LoggedStatement
-from tests.support.readiness_cases import HARMLESS, MAY_DIFFER, STOPS, UNSAFE, UNSAFE_TO_KNOW, Case
+from tests.support.readiness_cases import HARMLESS, MAY_DIFFER, NOT_WARNED, STOPS, UNSAFE, UNSAFE_TO_KNOW, Case
 
 DIGEST = StatementDigest()
-EVERY = [*STOPS, *MAY_DIFFER, *UNSAFE]
+EVERY = [*STOPS, *MAY_DIFFER, *UNSAFE, *NOT_WARNED]
 
 
 def digested(text: str) -> str:

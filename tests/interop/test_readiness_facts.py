@@ -13,7 +13,7 @@ from relay.audit.readiness.check import Effect
 from relay.audit.readiness.checks import found_in
 from relay.audit.readiness.logged_statement import LoggedStatement
 from tests.conftest import ServerFactory
-from tests.support.readiness_cases import HARMLESS, MAY_DIFFER, SETUP, STOPS, UNSAFE, UNSAFE_TO_KNOW, Case
+from tests.support.readiness_cases import HARMLESS, MAY_DIFFER, NOT_WARNED, SETUP, STOPS, UNSAFE, UNSAFE_TO_KNOW, Case
 
 pytestmark = pytest.mark.interop
 
@@ -64,7 +64,7 @@ def test_mysql_97_refuses_what_is_said_to_stop_it_and_takes_the_rest(new: Server
         for account in ("g1", "r1"):
             cursor.execute(f"CREATE USER IF NOT EXISTS {account}@localhost")
         said: dict[str, int] = {}
-        for case in (*STOPS, *MAY_DIFFER, *map(Case, HARMLESS)):
+        for case in (*STOPS, *MAY_DIFFER, *NOT_WARNED, *map(Case, HARMLESS)):
             cursor.execute(f"SET sql_mode = '{case.sql_mode}'")
             said[case.statement] = error_of(cursor, case.statement)
     stopping = {case.statement for case in STOPS}
@@ -73,7 +73,7 @@ def test_mysql_97_refuses_what_is_said_to_stop_it_and_takes_the_rest(new: Server
 
 def test_mysql_56_warns_of_what_is_said_to_differ_and_of_nothing_else(old: Server) -> None:
     warned = set()
-    cases = [*(case.statement for case in UNSAFE), *UNSAFE_TO_KNOW, *HARMLESS]
+    cases = [*(case.statement for case in (*UNSAFE, *NOT_WARNED)), *UNSAFE_TO_KNOW, *HARMLESS]
     with prepared(old) as cursor:
         for statement in cases:
             assert error_of(cursor, statement) == 0, statement
@@ -125,7 +125,7 @@ def test_a_replica_of_56_stops_where_it_is_said_to_stop_and_nowhere_else(old: Se
     old.sql("FLUSH LOGS")
     start = old.master_status()
     with prepared(old) as cursor:
-        for case in (*STOPS, *MAY_DIFFER, *map(Case, HARMLESS)):
+        for case in (*STOPS, *MAY_DIFFER, *NOT_WARNED, *map(Case, HARMLESS)):
             if case.on_old:
                 assert error_of(cursor, case.statement) == 0, case.statement
     expected = stops_in(old.binlogs()[-1])

@@ -24,7 +24,7 @@ _NO_CALL: Final = frozenset((
 
 
 # The heads of most statements, without comments and unusual names: the rest of them, which may be long, need not be read.
-_NAME: Final = rb"(?:`([\w$ -]+)`|([A-Za-z_][\w$]*))"
+_NAME: Final = rb"(?:`([\w$ -]+)`|([A-Za-z_][\w$]*+))"
 _TABLE: Final = _NAME + rb"(?:\." + _NAME + rb")?"
 _SIMPLE_HEAD: Final = re.compile(
     rb"\s*(?:(?:INSERT|REPLACE)(?:\s+(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE))*\s+INTO\s+"
@@ -341,7 +341,7 @@ def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[s
             if words.accept("AS"):
                 alias = words.name_or_string()
             elif words.peek().kind is TokenKind.NAME or (
-                words.peek().kind is TokenKind.WORD and words.word() not in _BEHIND_TABLE and words.word() not in stops
+                words.peek().kind is TokenKind.WORD and words.word() not in _AFTER_TABLE and words.word() not in stops
             ):
                 alias = words.name()
             if alias.lower() in found:
@@ -358,7 +358,7 @@ def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[s
     return found
 
 
-_BEHIND_TABLE: Final = frozenset((
+_AFTER_TABLE: Final = frozenset((
     "JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "NATURAL", "OUTER", "STRAIGHT_JOIN", "ON", "USING", "USE", "FORCE", "IGNORE", "SET",
     "WHERE", "ORDER", "LIMIT", "PARTITION",
 ))  # fmt: skip
@@ -375,7 +375,7 @@ def _update(words: StatementWords) -> tuple[TableName, ...]:
     while True:
         name = words.name()
         if not words.accept("."):
-            raise UnsupportedSyntax("a column whose table nobody tells")
+            raise UnsupportedSyntax("a column whose table it does not name")
         column = words.name()
         if words.accept("."):
             name = column

@@ -1,7 +1,9 @@
 """Statements whose effects depend on the order in which tables return their rows, according to their words."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from protocol.sql.lexer import LINE_COMMENT, SqlToken, TokenKind, UnsupportedSyntax
@@ -25,9 +27,9 @@ _INSERTS: Final = ("INSERT", "REPLACE")
 # The words of statements that read or change rows; a definition other than CREATE TABLE … SELECT does not.
 _CHANGES: Final = (*_INSERTS, "UPDATE", "DELETE", "WITH", "SELECT", "DO", "CALL", "LOAD")
 _QUERIES: Final = ("SELECT", "WITH")
-_BEHIND_ORDER: Final = ("LIMIT", ")", ";", "FOR", "UNION", "ON", "LOCK", "PROCEDURE", "ASC", "DESC", "SEPARATOR")
-_BEHIND_ITEMS: Final = ("FROM", "UNION", "INTO", "LIMIT", "ORDER", "WHERE", ";")
-_BEHIND_GROUPS: Final = ("HAVING", "ORDER", "LIMIT", "UNION", "FOR", "LOCK", "INTO", "PROCEDURE", "WITH", "ON", ";")
+_AFTER_ORDER: Final = ("LIMIT", ")", ";", "FOR", "UNION", "ON", "LOCK", "PROCEDURE", "ASC", "DESC", "SEPARATOR")
+_AFTER_ITEMS: Final = ("FROM", "UNION", "INTO", "LIMIT", "ORDER", "WHERE", ";")
+_AFTER_GROUPS: Final = ("HAVING", "ORDER", "LIMIT", "UNION", "FOR", "LOCK", "INTO", "PROCEDURE", "WITH", "ON", ";")
 _NO_COLUMN: Final = frozenset((
     "NULL", "TRUE", "FALSE", "DEFAULT", "DISTINCT", "DISTINCTROW", "ALL", "STRAIGHT_JOIN", "HIGH_PRIORITY", "SQL_SMALL_RESULT",
     "SQL_BIG_RESULT", "SQL_BUFFER_RESULT", "SQL_NO_CACHE", "SQL_CACHE", "SQL_CALC_FOUND_ROWS", "CASE", "WHEN", "THEN", "ELSE", "END",
@@ -40,6 +42,17 @@ _BEFORE_NO_COLUMN: Final = ("@", "AS", "COLLATE", "USING", "SET", "CHARSET")
 """The words before variables, types, collations and character sets."""
 _MOST_READ: Final = 1_000_000
 """The limit of words that are read for the queries of one statement, which may be nested."""
+
+
+class OrderReason(Enum):
+    """The clause of a statement by which its effect depends on the order of rows."""
+
+    LIMIT = "LIMIT without ORDER BY"
+    VARIABLE = "a variable that a query assigns with := for each row"
+    GROUP_CONCAT = "GROUP_CONCAT without ORDER BY"
+    GROUP = "a column of a group that GROUP BY does not name"
+    DUPLICATE = "one of two rows with the same key is kept"
+    AUTO_INCREMENT = "rows of a query are numbered"
 
 
 def may_depend_on_order(query: SqlStatement) -> bool:
@@ -76,29 +89,58 @@ def order_counts(query: SqlStatement, *, makes_numbers: bool) -> bool:
 
     Raises: UnsupportedSyntax.
     """
+    return next(order_reasons(query, makes_numbers=makes_numbers), None) is not None
+
+
+def order_reasons(query: SqlStatement, *, makes_numbers: bool) -> Iterator[OrderReason]:
+    """Yield the clauses by which the statement has another effect with rows in another order; one may come more than once.
+
+    Raises: UnsupportedSyntax.
+    """
     tokens = query.tokens
     verb = verb_of(query)
     words = [token.upper for token in tokens if token.kind is TokenKind.WORD]
-    if verb == "CREATE":
-        if "TABLE" not in words[:3] or not any(word in _QUERIES for word in words[2:]):
-            return False
-    elif verb not in _CHANGES:
-        return False
-    # The lines of a file come in one order only.
-    blocks = _blocks(tokens)[verb == "LOAD" :]
-    if any(block.mixes or (block.picks and not block.ordered) for block in blocks):
-        return True
+    if not _changes_rows(verb, words):
+        return
+    blocks = _read_blocks(tokens, verb)
+    for block in blocks:
+        yield from block.reasons()
     if not query.sql_mode & ONLY_FULL_GROUP_BY and _takes_any_of_groups(tokens):
-        return True
+        yield OrderReason.GROUP
     if verb == "UPDATE" and "IGNORE" in words[1:3]:
-        return not blocks[0].ordered  # which of two rows gets a value that only one may have
+        if not blocks[0].ordered:
+            yield OrderReason.DUPLICATE  # which of two rows gets a value that only one may have
+        return
     if verb in _INSERTS and "TABLE" in words and "SELECT" not in words:  # TABLE t is SELECT * FROM t
-        two = verb == "REPLACE" or "IGNORE" in words[1:3] or "DUPLICATE" in words
-        return (makes_numbers or two) and not blocks[0].ordered
-    feeds = next((block for block in blocks if block.selects), None)
-    if feeds is None or feeds.ordered or verb not in (*_INSERTS, "CREATE"):
+        is_ordered = blocks[0].ordered
+        keeps_one = verb == "REPLACE" or "IGNORE" in words[1:3] or "DUPLICATE" in words
+    else:
+        feeds = next((block for block in blocks if block.selects), None)
+        is_ordered = feeds is None or feeds.ordered or verb not in (*_INSERTS, "CREATE")
+        keeps_one = not is_ordered and _one_of_two_stays(tokens, verb, words)
+    if not is_ordered and makes_numbers:
+        yield OrderReason.AUTO_INCREMENT
+    if not is_ordered and keeps_one:
+        yield OrderReason.DUPLICATE
+
+
+def limits_ordered_rows(query: SqlStatement) -> bool:
+    """Return whether a LIMIT in a statement that changes rows follows ORDER BY: rows of the same order may take each other's place.
+
+    Raises: UnsupportedSyntax.
+    """
+    tokens = query.tokens
+    verb = verb_of(query)
+    if not _changes_rows(verb, [token.upper for token in tokens if token.kind is TokenKind.WORD]):
         return False
-    return makes_numbers or _one_of_two_stays(tokens, verb, words)
+    return any(block.limits and block.ordered for block in _read_blocks(tokens, verb))
+
+
+def _changes_rows(verb: str, words: list[str]) -> bool:
+    """Return whether a statement of these words reads or changes rows: a definition does so only if it is CREATE TABLE … SELECT."""
+    if verb == "CREATE":
+        return "TABLE" in words[:3] and any(word in _QUERIES for word in words[2:])
+    return verb in _CHANGES
 
 
 def program_hangs_on_order(tokens: list[SqlToken]) -> bool:
@@ -111,7 +153,7 @@ def program_hangs_on_order(tokens: list[SqlToken]) -> bool:
                 blocks = _blocks(part)
                 words = {one.upper for one in part}
                 assigns_only = "SELECT" not in words and "UPDATE" not in words and "LIMIT" not in words
-                picks = any(block.mixes or (block.picks and not block.ordered) for block in blocks)
+                picks = any(True for block in blocks for _ in block.reasons())
                 if (picks and not assigns_only) or (
                     "CURSOR" in words and not all(one.ordered for one in blocks if one.selects)
                 ):
@@ -168,8 +210,8 @@ def _is_column(tokens: list[SqlToken], at: int) -> bool:
         return True
     # INTERVAL 1 DAY, TIMESTAMPDIFF(DAY, …), EXTRACT(DAY FROM …)
     near = tokens[max(0, at - _BEFORE_UNIT) : at]
-    behind = tokens[at + 1].upper if at + 1 < len(tokens) else ""
-    is_first = before == "(" and behind in (",", "FROM")
+    following = tokens[at + 1].upper if at + 1 < len(tokens) else ""
+    is_first = before == "(" and following in (",", "FROM")
     return not (is_first or any(one.upper == "INTERVAL" for one in near))
 
 
@@ -181,8 +223,8 @@ def _takes_any_of_groups(tokens: list[SqlToken]) -> bool:
     left = _MOST_READ
     for number, token in enumerate(tokens):
         if token.kind is TokenKind.WORD and token.upper == "SELECT":
-            items, behind = _list(tokens, number + 1, _BEHIND_ITEMS)
-            groups, end = _groups(tokens, behind)
+            items, stop = _list(tokens, number + 1, _AFTER_ITEMS)
+            groups, end = _groups(tokens, stop)
             left -= end - number
             if left < 0:
                 raise UnsupportedSyntax("too many queries in it")
@@ -195,7 +237,10 @@ def _takes_any(items: list[list[SqlToken]], groups: list[list[SqlToken]] | None)
     if groups is None and not any(_calls_aggregate(item, number) for item in items for number in range(len(item))):
         return False
     named = {token.text.lower() for item in groups or () for token in item}
-    places = {int(item[0].text) for item in groups or () if len(item) == 1 and item[0].text.isdecimal()}
+    alone = [item[0].text for item in groups or () if len(item) == 1]
+    if "?" in alone:
+        return False  # a digest does not contain the number of the item
+    places = {int(text) for text in alone if text.isdecimal()}
     for place, item in enumerate(items, 1):
         if place in places:
             continue
@@ -214,7 +259,7 @@ def _groups(tokens: list[SqlToken], at: int) -> tuple[list[list[SqlToken]] | Non
         if depth < 0 or (not depth and word in ("UNION", ";")):
             break
         if not depth and word == "GROUP" and tokens[at + 1].upper == "BY":
-            return _list(tokens, at + 2, _BEHIND_GROUPS)
+            return _list(tokens, at + 2, _AFTER_GROUPS)
         at += 1
     return None, at
 
@@ -280,14 +325,22 @@ def _closed(item: list[SqlToken], at: int) -> int:
 
 @dataclass
 class _Block:
-    """A query in a statement, or the statement itself without those. `picks`: its result depends on the order of its rows; `mixes`:
-    for any ORDER BY.
-    """
+    """A query in a statement, or the statement itself without those. `mixes`: it contains a GROUP_CONCAT whose values have no order."""
 
     selects: bool = False
-    picks: bool = False
+    limits: bool = False
+    assigns: bool = False
     mixes: bool = False
     ordered: bool = False
+
+    def reasons(self) -> Iterator[OrderReason]:
+        """Yield the clauses by which its result depends on the order of its rows."""
+        if self.mixes:
+            yield OrderReason.GROUP_CONCAT
+        if self.limits and not self.ordered:
+            yield OrderReason.LIMIT
+        if self.assigns and not self.ordered:
+            yield OrderReason.VARIABLE
 
 
 def _one_of_two_stays(tokens: list[SqlToken], verb: str, words: list[str]) -> bool:
@@ -303,6 +356,12 @@ def _one_of_two_stays(tokens: list[SqlToken], verb: str, words: list[str]) -> bo
     if "VALUES" in before_query or "VALUE" in before_query or "SET" in before_query:
         return False  # a query that returns one value
     return verb == "REPLACE" or "IGNORE" in words[1:3] or "DUPLICATE" in words
+
+
+def _read_blocks(tokens: list[SqlToken], verb: str) -> list[_Block]:
+    """Return the blocks of a statement whose rows a server returns in its own order. Raises: UnsupportedSyntax."""
+    # The lines of a file come in one order only.
+    return _blocks(tokens)[verb == "LOAD" :]
 
 
 def _blocks(tokens: list[SqlToken]) -> list[_Block]:
@@ -330,8 +389,10 @@ def _blocks(tokens: list[SqlToken]) -> list[_Block]:
                 inside[-1] = (block, True)
                 found.append(block)
             block.selects = True
-        elif word == "LIMIT" or (word == ":" and following.upper == "=" and following.start == token.stop):
-            block.picks = True
+        elif word == "LIMIT":
+            block.limits = True
+        elif word == ":" and following.upper == "=" and following.start == token.stop:
+            block.assigns = True
         elif word == "GROUP_CONCAT" and following.upper == "(":
             block.mixes = block.mixes or not _is_ordered_within(tokens, number + 1)
         elif word == "ORDER" and following.upper == "BY" and is_all:
@@ -354,9 +415,9 @@ def _is_ordered_within(tokens: list[SqlToken], opened: int) -> bool:
 
 def _orders(tokens: list[SqlToken], at: int, *, selects: bool) -> bool:
     """Return whether ORDER BY has more than NULL, another constant, or a random value. `selects`: a number means a column."""
-    first, behind = tokens[min(at, len(tokens) - 1)], tokens[min(at + 1, len(tokens) - 1)]
-    if first.upper == "RAND" and behind.upper == "(":
+    first, following = tokens[min(at, len(tokens) - 1)], tokens[min(at + 1, len(tokens) - 1)]
+    if first.upper == "RAND" and following.upper == "(":
         return False
     constants = (TokenKind.STRING,) if selects else (TokenKind.STRING, TokenKind.NUMBER)
     is_constant = first.kind in constants or first.upper == "NULL"
-    return not (is_constant and (behind.kind is TokenKind.END or behind.upper in _BEHIND_ORDER))
+    return not (is_constant and (following.kind is TokenKind.END or following.upper in _AFTER_ORDER))

@@ -1,14 +1,24 @@
 """A statement of a binlog, cut into words that checks can look for. It never fails: text that no server understands is one symbol."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from protocol.sql.lexer import ReadAs, TokenKind, UnsupportedSyntax, sql_text, with_variables
+from protocol.sql.lexer import ReadAs, SqlText, TokenKind, UnsupportedSyntax, sql_text, with_variables
 from protocol.sql.sql_words import SqlWords
+from protocol.sql.statements.order_dependence import (
+    OrderReason,
+    limits_ordered_rows,
+    may_depend_on_order,
+    order_reasons,
+)
+from protocol.sql.statements.statement import StatementText
 from protocol.sql.tables.ddl_parser import read_table_definition
 from protocol.sql.tables.ddl_statement import CreateTable, TableDefinition
 
+INSERT_ID: Final = 2
+"""The seed of statements that assign AUTO_INCREMENT values."""
 MOST_TOKENS: Final = 50_000
 _CREATE_WORDS: Final = frozenset(("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLINE", "IGNORE"))
 
@@ -24,6 +34,7 @@ class LoggedStatement(SqlWords):
         read_as = ReadAs(sql_mode=sql_mode, any_server=True, blank="\xa0", is_lenient=True, most=MOST_TOKENS)
         read = sql_text(text, read_as)
         super().__init__(with_variables(read.tokens))
+        self._read = read
         self.text = text
         self.schema = schema
         self.sql_mode = sql_mode
@@ -53,6 +64,29 @@ class LoggedStatement(SqlWords):
     def defines_table(self) -> bool:
         """True if it is CREATE TABLE or ALTER TABLE."""
         return self.verb in ("CREATE", "ALTER") and self.object_kind == "TABLE"
+
+    @cached_property
+    def order_reasons(self) -> frozenset[OrderReason]:
+        """The clauses by which its effect depends on the order of rows; none if its brackets cannot be read."""
+        query = self._query
+        makes_numbers = self.has("AUTO_INCREMENT") if self.defines_table else bool(self.seeds & INSERT_ID)
+        try:
+            return frozenset(order_reasons(query, makes_numbers=makes_numbers) if may_depend_on_order(query) else ())
+        except UnsupportedSyntax:
+            return frozenset()
+
+    @cached_property
+    def limits_ordered_rows(self) -> bool:
+        """True if a LIMIT in it follows ORDER BY."""
+        query = self._query
+        try:
+            return may_depend_on_order(query) and limits_ordered_rows(query)
+        except UnsupportedSyntax:
+            return False
+
+    @cached_property
+    def _query(self) -> StatementText:
+        return _ReadStatement(self.text.encode(errors="replace"), self.schema, self.sql_mode, words=self._read)
 
     @property
     def changes_rows(self) -> bool:
@@ -88,3 +122,14 @@ class LoggedStatement(SqlWords):
         if isinstance(made, CreateTable) and made.written.listed is not None:
             for one in made.written.listed.elements:
                 yield self.index_at(one.start), self.index_at(one.stop)
+
+
+@dataclass
+class _ReadStatement(StatementText):
+    """A statement whose words are read already. Their places are those of characters."""
+
+    words: SqlText = field(kw_only=True)
+
+    def read_as(self, *, folds_rows: bool = False) -> SqlText:
+        """Return its words."""
+        return self.words

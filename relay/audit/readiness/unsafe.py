@@ -4,13 +4,14 @@ from typing import Final
 
 from protocol.sql.lexer import TokenKind
 from protocol.sql.server_functions import UNSAFE_IN_STATEMENTS
+from protocol.sql.statements.order_dependence import OrderReason
 from relay.audit.readiness.check import BOTH, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
 
-INSERT_ID: Final = 2
 _EVERY: Final = "every version, in statement format"
 _WARNED: Final = "MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6"
 
+_VALUES: Final = frozenset((OrderReason.GROUP, OrderReason.GROUP_CONCAT, OrderReason.VARIABLE))
 # Their values are in the event, or are the same for every session.
 _SAFE_VARIABLES: Final = frozenset((
     "auto_increment_increment", "auto_increment_offset", "character_set_client", "character_set_connection",
@@ -26,29 +27,6 @@ def _is_change(statement: LoggedStatement) -> bool:
 
 def _creates_from_select(statement: LoggedStatement) -> bool:
     return statement.verb == "CREATE" and statement.defines_table and statement.has("SELECT")
-
-
-def _limits(statement: LoggedStatement) -> list[bool]:
-    """Return for each LIMIT whether it follows an ORDER BY of the same query."""
-    if not _is_change(statement):
-        return []
-    found = []
-    for place in statement.places("LIMIT"):
-        depth = 0
-        ordered = False
-        for index in range(place - 1, -1, -1):
-            word = statement.word(index)
-            if word == ")":
-                depth += 1
-            elif word == "(":
-                depth -= 1
-                if depth < 0:
-                    break
-            elif not depth and word == "ORDER" and statement.word(index + 1) == "BY":
-                ordered = True
-                break
-        found.append(ordered)
-    return found
 
 
 def _calls(statement: LoggedStatement) -> bool:
@@ -73,31 +51,11 @@ def _reads_variables(statement: LoggedStatement) -> bool:
     )
 
 
-def _inserts_from_select(statement: LoggedStatement) -> bool:
-    return (statement.verb in ("INSERT", "REPLACE") and statement.has("SELECT")) or _creates_from_select(statement)
-
-
-def _skips_or_replaces(statement: LoggedStatement) -> bool:
-    """Return whether it is IGNORE or REPLACE whose outcome depends on the order of rows."""
-    if statement.verb == "UPDATE":
-        return "IGNORE" in (statement.word(1), statement.word(2))
-    if not _inserts_from_select(statement):
+def _takes_other_values(statement: LoggedStatement) -> bool:
+    """Return whether its values depend on the order of rows of a table: those of VALUES come in one order only."""
+    if statement.verb in ("INSERT", "REPLACE") and not (statement.has("SELECT") or statement.has("TABLE")):
         return False
-    if statement.verb == "REPLACE":
-        return True
-    if statement.verb == "INSERT":
-        return statement.has("ON", "DUPLICATE", "KEY") or "IGNORE" in {statement.word(index) for index in (1, 2, 3)}
-    return any(
-        statement.word(index - 1) in ("IGNORE", "REPLACE")
-        or (statement.word(index - 1) == "AS" and statement.word(index - 2) in ("IGNORE", "REPLACE"))
-        for index in statement.places("SELECT")
-    )
-
-
-def _counts_from_select(statement: LoggedStatement) -> bool:
-    if _creates_from_select(statement):
-        return statement.has("AUTO_INCREMENT")
-    return statement.verb in ("INSERT", "REPLACE") and statement.has("SELECT") and bool(statement.seeds & INSERT_ID)
+    return not _VALUES.isdisjoint(statement.order_reasons)
 
 
 def _updates_duplicates(statement: LoggedStatement) -> bool:
@@ -119,10 +77,10 @@ def _reads_logs(statement: LoggedStatement) -> bool:
 CHECKS: Final = (
     Check("limit_without_order", Effect.MAY_DIFFER, "LIMIT without ORDER BY", _EVERY,
         "Which rows it takes is left to the server: a newer optimizer may take others. Row format on the source cures it.",
-        _WARNED, BOTH, finds=lambda statement: not all(_limits(statement))),
+        _WARNED, BOTH, finds=lambda statement: OrderReason.LIMIT in statement.order_reasons),
     Check("limit_with_order", Effect.TO_KNOW, "LIMIT with ORDER BY", _EVERY,
         "The same rows only where the order has no ties, such as a primary key.",
-        _WARNED, BOTH, finds=lambda statement: any(_limits(statement))),
+        _WARNED, BOTH, finds=lambda statement: statement.limits_ordered_rows),
     Check("unsafe_function", Effect.MAY_DIFFER, "UUID(), USER(), SYSDATE() and other functions with another value on the replica",
         _EVERY,
         "The replica computes its own value. NOW() and its kind are safe: the event has their time. Row format cures it.",
@@ -132,10 +90,14 @@ CHECKS: Final = (
         _WARNED, BOTH, finds=_reads_variables),
     Check("order_of_rows", Effect.MAY_DIFFER, "IGNORE, REPLACE and ON DUPLICATE KEY UPDATE over many rows", _EVERY,
         "Which rows are skipped or replaced depends on the order in which the server reads them. Row format cures it.",
-        _WARNED, BOTH, finds=_skips_or_replaces),
+        _WARNED, BOTH, finds=lambda statement: OrderReason.DUPLICATE in statement.order_reasons),
+    Check("order_of_values", Effect.MAY_DIFFER, "GROUP_CONCAT without ORDER BY, := in queries, columns outside of GROUP BY", _EVERY,
+        "Which value the statement takes depends on the order in which the server reads the rows. Row format cures it.",
+        "MySQL manual, MySQL Handling of GROUP BY, User-Defined Variables; the rules that make views",
+        BOTH, finds=_takes_other_values),
     Check("auto_increment_select", Effect.MAY_DIFFER, "INSERT … SELECT into a table with AUTO_INCREMENT", _EVERY,
         "The numbers follow the order in which the server reads the rows. Row format cures it.",
-        _WARNED, BOTH, finds=_counts_from_select),
+        _WARNED, BOTH, finds=lambda statement: OrderReason.AUTO_INCREMENT in statement.order_reasons),
     Check("duplicate_key_update", Effect.TO_KNOW, "ON DUPLICATE KEY UPDATE", _EVERY,
         "On a table with several unique keys another row may be the duplicate. Look at the table's keys.",
         _WARNED, BOTH, finds=_updates_duplicates),
