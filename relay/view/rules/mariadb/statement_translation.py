@@ -19,13 +19,14 @@ from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_d
 from relay.view.rules.mariadb.changes.computed_values import computed_item
 from relay.view.rules.mariadb.changes.named_words import named_words
 from relay.view.rules.mariadb.statement import object_statements
+from relay.view.rules.mariadb.statement.alter_rewriting import AlterTableRewriting
+from relay.view.rules.mariadb.statement.create_rewriting import CreateTableRewriting
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import accept_if
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
-from relay.view.rules.mariadb.statement.table_statements import AlterTableRewriting, CreateTableRewriting
 from relay.view.stops import definition_stops, statement_stops
 
 ACCOUNT: Final = "account"
@@ -267,7 +268,7 @@ class _Translation:
         body = words.at
         words.at = at
         named = named_words(words, body, words.end, schema, is_program=True)
-        if exists is None or not any(one.name[0] == kind for one in self._known.programs_behind((schema, name))):
+        if exists is None or not any(one.name[0] == kind for one in self._known.programs_of((schema, name))):
             # MariaDB's triggers for several events: INSERT OR UPDATE
             several = kind == TRIGGER and "OR" in {words.at_word(index) for index in range(start, body)}
             self._programs.append(KnownProgram((kind, schema, name), named, table, "" if several else event))
@@ -348,7 +349,7 @@ class _Translation:
     def _view_in(self, tables: Iterable[TableName]) -> str:
         """Return one of these that is a view, whose columns may be computed; "": none is known to be."""
         return next(
-            (name[1] for name in sorted(tables) for one in self._known.programs_behind(name) if one.name[0] == VIEW), ""
+            (name[1] for name in sorted(tables) for one in self._known.programs_of(name) if one.name[0] == VIEW), ""
         )
 
     def _begins_query(self, index: int) -> bool:
