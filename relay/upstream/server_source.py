@@ -22,7 +22,8 @@ from relay.upstream.attach.gap_plan import GapRefused
 from relay.upstream.attach.own_address import NOWHERE, ListenAddress
 from relay.upstream.chosen_source import chosen, keep_chosen, kept_chosen
 from relay.upstream.retry_loop import keep_trying
-from relay.upstream.schema.schema_watch import ScannedFiles, SchemaRecording, SchemaWatch
+from relay.upstream.schema.scanned_files import ScannedFiles
+from relay.upstream.schema.schema_watch import SchemaRecording, SchemaWatch
 from relay.upstream.source.identity import own_registration
 from relay.upstream.source.log_replica_updates import note_never_logged, warn_of_a_replica
 from relay.upstream.source.source_errors import ACCEPT_GAP, FailureKind, UpstreamError

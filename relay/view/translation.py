@@ -9,7 +9,7 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT, HEADER_SIZE
 from protocol.binlog.table_map import table_id_bytes
 from protocol.dependencies.group_waits import GroupWaits
-from protocol.dependencies.write_set_codes import SERIAL_LARGE, SERIAL_OTHER
+from protocol.dependencies.write_set_codes import SERIAL_OTHER
 from protocol.dependencies.write_sets import WriteSets
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
@@ -29,19 +29,18 @@ from relay.view.translate.control_events import ENDS_FILE, ControlEvents
 from relay.view.translate.file_head import described, has_wrong_checksums, post_lengths
 from relay.view.translate.group_writer import BEGIN, COMMIT, GTIDS, GroupWriter
 from relay.view.translate.made_bytes import MadeBytes
-from relay.view.translate.passed_tables import CountedTable, PassedTables
+from relay.view.translate.passed_tables import PassedTables
 from relay.view.translate.plain_mariadb import PlainMariadb
 from relay.view.translate.source_groups import GroupReader, ReadInto
 from relay.view.translate.source_window import SourceWindow
-from relay.view.translate.wait_counts import CAUSES, TABLE, WaitCounts
+from relay.view.translate.wait_counts import WaitCounts
+from relay.view.translate.wait_plans import WaitPlans, take_rows
 from relay.view.view_checkpoint import ViewCheckpoint
 
 BUFFER_BYTES: Final = 1 << 20
 MARK_GAP: Final = 64 << 10
 """The most bytes of the source between two marks, unless a transaction is longer."""
 _MARKS: Final = 64
-_MOST_ASKED: Final = 100_000
-"""The most times that plans are given for one group; no group has that many tables."""
 _POLICIES: Final = {"keep": codes.VIEW_KEEP, "assign": codes.VIEW_ASSIGN, "anonymous": codes.VIEW_ANONYMOUS}
 _FIRST_WITH_NEW_ROWS: Final = (5, 6)
 _REAL_GTIDS: Final = frozenset((EventType.GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID))
@@ -112,11 +111,7 @@ class FileTranslation:
         self._kernel: ViewCopy | None = None
         self._plain: PlainMariadb | None = None
         """The copier of a MariaDB source's plain groups."""
-        self._number = 0
-        """The file's number, once it is needed."""
-        self._map_id_bytes = 6
-        self._asked = (-1, 0)
-        """The offset of the group for which plans were requested last, and how often."""
+        self._plans: WaitPlans | None = None
         self._watched: bytes | None = None
         self._removals: bytes | None = None
         self._mark_gap = mark_gap
@@ -217,7 +212,7 @@ class FileTranslation:
                     return
                 yield from self._take_long(kernel)
             elif status == codes.VIEW_PLAN:
-                self._give_plan(kernel)
+                self._give_plan()
             elif status == codes.VIEW_ROOM:
                 if self._made.is_begun:
                     yield
@@ -356,8 +351,14 @@ class FileTranslation:
         if lengths[EventType.QUERY] < codes.QUERY_POST:
             explicit = -1
         if self.tables is not None:
-            self._number = binlog_number(self.name)
-            self._map_id_bytes = table_id_bytes(lengths[EventType.TABLE_MAP])
+            self._plans = WaitPlans(
+                kernel,
+                source,
+                self.tables,
+                file=self.name,
+                number=binlog_number(self.name),
+                map_id_bytes=table_id_bytes(lengths[EventType.TABLE_MAP]),
+            )
         self._writer = GroupWriter(kernel, source, made, self._groups, self._settings, self._policy, explicit)
         assigns = self._policy == codes.VIEW_ASSIGN
         mariadb = self._rules if isinstance(self._rules, MariadbRules) else None
@@ -436,7 +437,9 @@ class FileTranslation:
             is_plain = True
         for out in groups:
             if kernel.waits is not None:
-                self._take_rows(kernel, start, stop) if is_plain else kernel.waits.begin_serial(SERIAL_OTHER)
+                take_rows(kernel, source, start, stop, self._give_plan) if is_plain else kernel.waits.begin_serial(
+                    SERIAL_OTHER
+                )
             yield from self._writer.write(out, stop - start)
             kernel.renumbers = kernel.renumbers or len(groups) > 1
         looked_at = look or start in self._skips
@@ -454,45 +457,11 @@ class FileTranslation:
 
     def take_counts(self) -> WaitCounts:
         """Return the counts since the last call."""
-        waits = self._kernel.waits if self._kernel is not None else None
-        if waits is None or self.tables is None:
-            return WaitCounts()
-        counts = WaitCounts(waits.groups, waits.beside, waits.batches)
-        tables = self.tables.counted
-        for number, cause, count in waits.take_counts():
-            table = tables[number] if number < len(tables) else CountedTable("", "table_unknown")
-            why = CAUSES[cause]
-            counts.serial[table.why or "table_unknown" if why == TABLE else why, table.name] += count
-        return counts
+        return self._plans.take_counts() if self._plans is not None else WaitCounts()
 
-    def _give_plan(self, kernel: ViewCopy) -> None:
-        """Give the kernel the plan of the table that it wants, or of all of them, for the next group."""
-        tables, sets = self.tables, kernel.waits and kernel.waits.sets
-        if tables is None or not sets:
-            return
-        offset = self._source.offset
-        self._asked = (offset, self._asked[1] + 1 if self._asked[0] == offset else 1)
-        if self._asked[1] > _MOST_ASKED:
-            raise RuntimeError(f"{self.name}:{offset}: plans were given {_MOST_ASKED} times, and are not enough")
-        if offset >= kernel.plans_until:
-            sets.forget_plans()
-            kernel.plans_until = tables.move_to((self._number, offset))
-        elif sets.wanted < 0:
-            sets.make_room()
-        else:
-            sets.add_plan(tables.plan(sets.wanted_map(), self._map_id_bytes))
-
-    def _take_rows(self, kernel: ViewCopy, start: int, stop: int) -> None:
-        """Take the changed rows of a group that is copied as it is, without room for the kernel to look at them by itself."""
-        waits = kernel.waits
-        if waits is None:
-            return
-        if waits.sets is None or stop - start > codes.VIEW_LARGEST_SET:
-            waits.begin_serial(SERIAL_LARGE)
-            return
-        group = self._source.bytes_in(start, stop)
-        while self._source.offset >= kernel.plans_until or kernel.take_group(group, 0, len(group)) == codes.VIEW_PLAN:
-            self._give_plan(kernel)
+    def _give_plan(self) -> None:
+        if self._plans is not None:
+            self._plans.give()
 
     def _left_out(self, stopped: ViewStopped) -> list[OutGroup]:
         """Return the replacement of a group that cannot be kept, for a caller that only examines. Raises: ViewStopped."""

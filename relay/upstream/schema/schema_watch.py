@@ -10,11 +10,10 @@ import contextlib
 import hashlib
 import threading
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, overload
+from typing import Final
 
 import pymysql.err
 import structlog
@@ -22,19 +21,15 @@ import structlog
 from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import ProtocolError
-from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
 from protocol.sql.tables.source_table import CharsetDefault, Table, TableName
-from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import StoredFile
 from relay.binlog_file.head import read_start
 from relay.packed_reads.archive_layer import layer_of
 from relay.process.background import tell_fault
 from relay.schema_history.definition_scan import (
     DefinitionEvent,
-    events_in_run,
     is_about_triggers,
-    last_bytes,
     logged_event,
     scan_definitions,
 )
@@ -43,8 +38,10 @@ from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import SchemaFile
 from relay.schema_history.schema_record import database_line, line, table_line
 from relay.source_tables.table_facts import table_facts
+from relay.upstream.schema.definition_notes import DefinitionNotes
 from relay.upstream.schema.foreign_key_query import ForeignKeyQuery
 from relay.upstream.schema.information_schema import TooManyColumns, schemas_of, tables_of
+from relay.upstream.schema.scanned_files import ScannedFile
 from relay.upstream.schema.trigger_query import tables_with_triggers
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import UpstreamError
@@ -59,121 +56,12 @@ _LEAST_PAUSE_S: Final = 1.0
 _PAUSE_FACTOR: Final = 20
 """The source spends at most a twentieth of its time on our queries."""
 _RETRY_S: Final = (5.0, 30.0, 300.0, 3600.0)
-_MOST_NOTES: Final = 10_000
-_MOST_LOOKED_AT: Final = 2_000
-"""The number of events that are examined on the event loop if a run has more definitions than the kernel lists."""
-_MOST_NOTED_BYTES: Final = 16 << 20
 _MOST_COLUMNS: Final = 500_000
 """The most columns of all schemas together; the rest is left out, since the tables of an answer are held until they are written."""
 _SCAN_LIMIT_BYTES: Final = 1 << 30
 """The number of bytes of an archive that are scanned at a start; what is older and was not noted stays unknown."""
 
 GRANTS: Final = "GRANT REPLICATION CLIENT, REFERENCES ON *.* TO"
-
-
-@dataclass(frozen=True, slots=True)
-class ScannedFile:
-    """A binlog that the archive contains."""
-
-    name: str
-    path: Path
-    end: int
-
-
-class ScannedFiles(Sequence[ScannedFile]):
-    """The archive's files as they are now, oldest first. It costs a pointer for each file, of which there may be 100,000."""
-
-    def __init__(self, directory: Path, files: Sequence[ArchivedFile]) -> None:
-        self._directory = directory
-        self._files = tuple(files)
-        self._newest_end = files[-1].end if files else 0
-
-    def __len__(self) -> int:
-        return len(self._files)
-
-    @overload
-    def __getitem__(self, at: int) -> ScannedFile: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[ScannedFile]: ...
-
-    def __getitem__(self, at: int | slice) -> ScannedFile | Sequence[ScannedFile]:
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
-        file = self._files[at]
-        # The others are complete.
-        end = self._newest_end if file is self._files[-1] else file.end
-        return ScannedFile(file.name, self._directory / file.name, end)
-
-
-@dataclass(slots=True)
-class _Note:
-    """A statement that may define tables; if `event` is None, nothing is known about it."""
-
-    file: str
-    offset: int
-    event: DefinitionEvent | None
-
-
-class DefinitionNotes:
-    """The reports of the intake: it is called on the event loop for every run, and read by the watch's thread."""
-
-    def __init__(self, place: Position | None) -> None:
-        self._seen = 0
-        self._notes: deque[_Note] = deque()
-        self._noted_bytes = 0
-        self._before = b""
-        """The last bytes of the previous run."""
-        self.first_file: str | None = None
-        self.place = place
-        """The position up to which every definition was noted."""
-        self.file_changes = 0
-        self.wanted = True
-
-    def walked(self, ingest: Ingest, file: str | None, data: bytearray, start: int, base: int) -> None:
-        """Process a run that the kernel walked: data[start:ingest.produced], which begins at `base` in `file`."""
-        if file is None or not self.wanted:
-            return
-        if ingest.definitions != self._seen:
-            self._note(ingest, file, data, start, base)
-        if self.place is None or self.place.file != file:
-            self.first_file = self.first_file or file
-            self.file_changes += 1
-        self._before = last_bytes(data, start, ingest.produced, self._before)
-        if not ingest.in_event:
-            self.place = Position(file, ingest.position)
-
-    def _note(self, ingest: Ingest, file: str, data: bytearray, start: int, base: int) -> None:
-        found = events_in_run(ingest, data, start, ingest.produced, base, self._before, _MOST_LOOKED_AT)
-        if len(found) < ingest.definitions - self._seen:  # The run has more than the kernel lists
-            found.append(DefinitionEvent(max(base, ingest.position - 1), None, 0, False))
-        self._seen = ingest.definitions
-        for event in found:
-            if not self._notes:
-                self._noted_bytes = 0
-            size = len(event.raw) if event.raw is not None else 0
-            room = self._noted_bytes + size <= _MOST_NOTED_BYTES
-            if len(self._notes) > _MOST_NOTES:
-                # If two of them may concern any table, everything between them is unknown.
-                with contextlib.suppress(IndexError):  # The thread has just taken them all
-                    self._notes.pop()
-            room = room and len(self._notes) < _MOST_NOTES - 1
-            self._notes.append(_Note(file, event.offset, event if room else None))
-            self._noted_bytes += size if room else 0
-
-    def take(self) -> tuple[list[_Note], Position | None]:
-        """Return what was noted since the last call, and up to where that is complete."""
-        place = self.place
-        notes = []
-        with contextlib.suppress(IndexError):
-            while True:
-                notes.append(self._notes.popleft())
-        return notes, place
-
-    @property
-    def waiting(self) -> bool:
-        """True if something was noted that was not taken yet."""
-        return bool(self._notes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from relay.schema_history.definition_scan import scan_definitions
 from relay.schema_history.schema_file import SchemaFile, read_schema
 from relay.schema_history.schema_record import RecordedSchema, line, table_line
 from relay.source_tables.table_facts import table_facts
-from relay.upstream.schema.schema_watch import DefinitionNotes, ScannedFile, ScannedFiles, SchemaRecording, SchemaWatch
+from relay.upstream.schema.definition_notes import DefinitionNotes
+from relay.upstream.schema.scanned_files import ScannedFile, ScannedFiles
+from relay.upstream.schema.schema_watch import SchemaRecording, SchemaWatch
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import query_body, raw_event
 
