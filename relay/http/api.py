@@ -148,7 +148,7 @@ class Api:
         try:
             check: PositionCheck = await self._alone(generation.check_position(file, offset))
         except ArchiveError as error:
-            raise Unanswerable(503, "file_damaged", f"{error.text}. {error.advice}".strip(". ")) from error
+            raise Unanswerable(503, "file_damaged", cause=error) from error
         known = generation.number if generation.file(file) is not None else None
         return {
             "generation": known,

@@ -1,7 +1,6 @@
 """The HTTP port: access, answers, and limits that keep it from costing the replicas anything."""
 
 import asyncio
-import json
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -25,6 +24,7 @@ from relay.http.answers.openapi import PATHS
 from relay.http.api import Api
 from relay.http.bearer_token import BearerToken
 from relay.http.bounded_server import HEADERS, BoundedConnection, BoundedServer
+from relay.http.error_answer import encoded_json, error_answer
 from relay.http.facts.relay_watch import FollowedSource, RelayWatch
 from relay.http.facts.upkeep import Upkeep
 from relay.http.host_check import HostCheck
@@ -117,12 +117,12 @@ class HttpService:
         try:
             response = await self._found(request, path)
         except Unanswerable as error:
-            response = _error(error)
+            response = error_answer(error)
         except asyncio.CancelledError:
             raise
         except Exception as fault:
             tell_fault("http_answer_failed", fault, path=_named(path))
-            response = _error(Unanswerable(500, "fault", "a fault of binlog-relay: its log has more"))
+            response = error_answer(Unanswerable(500, "fault", "a fault of binlog-relay: its log has more"))
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         self._watch.http_requests[_named(path), response.status] += 1
@@ -151,7 +151,7 @@ class HttpService:
             return web.Response(body=await self._rendered(), headers={"Content-Type": CONTENT_TYPE})
         if path.startswith(_API):
             answer = await self._api.answer(path.removeprefix(_API), request.query)
-            body = await self._in_thread(_encoded, answer)
+            body = await self._in_thread(encoded_json, answer)
             return web.Response(body=body, content_type="application/json", charset="utf-8")
         raise Unanswerable(404, "path_unknown", f"there are /, {_METRICS}, {', '.join(_OPEN)} and {_API}openapi.json")
 
@@ -228,30 +228,8 @@ def _named(path: str) -> str:
     return path if path.startswith(_API) and (name in PATHS or name == "openapi.json") else "other"
 
 
-def _encoded(answer: Any) -> bytes:
-    # <, > and & as escapes: names of files and accounts may be anything, and no reader takes them for markup.
-    text = json.dumps(answer, ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").encode("ascii")
-
-
 def _of_page(request: web.BaseRequest, file: PageFile) -> web.Response:
     headers = {"ETag": file.mark, "Cache-Control": "no-cache", "Content-Security-Policy": PAGE_POLICY}
     if request.headers.get("If-None-Match") == file.mark:
         return web.Response(status=304, headers=headers)
     return web.Response(body=file.content, headers={**headers, "Content-Type": file.content_type})
-
-
-def _error(error: Unanswerable) -> web.Response:
-    response = web.Response(
-        status=error.status,
-        body=_encoded({"error": {"code": error.code, "text": error.what}}),
-        content_type="application/json",
-        charset="utf-8",
-    )
-    if error.status == 401:
-        response.headers["WWW-Authenticate"] = "Bearer"
-    if error.status == 405:
-        response.headers["Allow"] = "GET, HEAD"
-    if error.status in (401, 405, 413, 421):
-        response.force_close()
-    return response

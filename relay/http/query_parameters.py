@@ -10,10 +10,13 @@ _LONGEST_SHOWN: Final = 40
 
 
 class Unanswerable(RelayError):
-    """A request that gets an error. status: of HTTP; code: a word for programs; what: for people."""
+    """A request that gets an error. status: of HTTP; code: a word for programs; what: for people. `cause`: the error to report."""
 
-    def __init__(self, status: int, code: str, what: str) -> None:
-        super().__init__(what)
+    def __init__(self, status: int, code: str, what: str = "", *, cause: RelayError | None = None) -> None:
+        if cause is None:
+            super().__init__(what)
+        else:
+            super().__init__(cause.what, cause.advice, file=cause.file, offset=cause.offset)
         self.status = status
         self.code = code
 

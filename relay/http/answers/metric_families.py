@@ -353,7 +353,7 @@ In Prometheus:
 Alert rules: [deploy/prometheus/binlog-relay.rules.yml](../deploy/prometheus/binlog-relay.rules.yml); what to do for each alert:
 [RUNBOOK.md](RUNBOOK.md). A dashboard for Grafana: [deploy/grafana/binlog-relay.json](../deploy/grafana/binlog-relay.json).
 
-All names begin with `binlog_relay_`. Units are seconds and bytes; times are Unix times in seconds. Counters begin anew with the
+All names begin with `binlog_relay_`. Units are seconds and bytes; times are Unix times in seconds. Counters begin again with the
 relay. Labels have a bounded number of values: replicas at most 500, kinds of the ledger at most 100. Beside them there are the usual
 `process_…` metrics: processor time, memory, descriptors. Disk, ledger and certificates are looked at every 10 s, whatever the
 scrape's interval.

@@ -88,7 +88,9 @@ def _schemas() -> dict[str, Schema]:
         semi_sync=_TRUTH, received_bytes=_WHOLE, received_transactions=_WHOLE,
     )  # fmt: skip
     return {
-        "Error": _object(error=_object(code=_TEXT, text=_TEXT)),
+        "Error": _object(
+            error=_object(code=_TEXT, text=_TEXT, file=_TEXT_OR_NONE, offset=_WHOLE_OR_NONE, advice=_TEXT_OR_NONE)
+        ),
         "Source": source,
         "Archive": _object(
             state=_TEXT,
