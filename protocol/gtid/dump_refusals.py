@@ -55,7 +55,7 @@ def purged_refused(held: GtidSet, missing: GtidSet, version: tuple[int, ...]) ->
         )
     return _refused(
         f"{text} The GTID set sent by the replica is '{shown_set(held)}', and the missing transactions are "
-        f"'{shown_set(missing)}'. Copy the data to the replica anew"
+        f"'{shown_set(missing)}'. Copy the data to the replica again"
     )
 
 
@@ -63,7 +63,7 @@ def anonymous_refused(file: str, offset: int) -> PositionRefused:
     """Return the refusal because of a transaction without a GTID in the piece of `file` that starts at `offset`."""
     return _refused(
         f"Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, position {offset}. "
-        "Let the replica pass it by file and position, or copy the data anew"
+        "Let the replica pass it by file and position, or copy the data again"
     )
 
 
@@ -71,7 +71,7 @@ def unreadable_refused(file: str) -> PositionRefused:
     """Return the refusal of a stream with a file whose GTIDs are not known: the transactions to leave out cannot be determined."""
     return _refused(
         f"binlog-relay cannot read the GTIDs in {file} (its ledger: gtid_unreadable), so no replica that asks by GTID gets "
-        "that file. Let the replica ask by file and position, or copy the data to it anew"
+        "that file. Let the replica ask by file and position, or copy the data to it again"
     )
 
 

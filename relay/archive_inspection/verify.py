@@ -152,7 +152,7 @@ def _check_names(directory: Path, files: list[ArchivedFile], names: set[str]) ->
     wanted = [f"./{file.name}" for file in files]
     if listed[: len(wanted)] != wanted:
         yield ArchiveFinding(
-            INDEX_NAME, None, "does not list the archived files in order. It is written anew at the next start."
+            INDEX_NAME, None, "does not list the archived files in order. It is written again at the next start."
         )
 
 

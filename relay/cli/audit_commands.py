@@ -32,7 +32,7 @@ def audit(
         list[str] | None, typer.Option(help="Only these tables: shop.orders, shop.*; with commas, or repeated.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Most rows of one listing.")] = 100,
-    replace: Annotated[bool, typer.Option("--replace", help="Write an audit that is in --out anew.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Write an audit that is in --out again.")] = False,
     cores: Annotated[int | None, typer.Option(min=1, help="Cores to use here; all by default.")] = None,
     target: Annotated[
         str | None, typer.Option("--for", help="For readiness: the replicas' version, such as mysql-9.7.")

@@ -219,11 +219,11 @@ def _check_numbers(view: NamedView, files: Iterable[tuple[int, int]]) -> None:
         if is_numbered
         else "have other positions, and what older files say of tables would not be known."
     )
-    anew = f" {renumber_advice(settings)}" if is_numbered else ""
+    renumbering = f" {renumber_advice(settings)}" if is_numbered else ""
     if place is None:
-        text = f"{what} Which number comes first in {begin.file} is not known. {FIND_OUT}{anew}"
+        text = f"{what} Which number comes first in {begin.file} is not known. {FIND_OUT}{renumbering}"
         raise CommandFailed(text, ExitCode.FINDINGS)
-    raise CommandFailed(f"{what} Write into its [[view]] first: {place.toml}.{anew}", ExitCode.FINDINGS)
+    raise CommandFailed(f"{what} Write into its [[view]] first: {place.toml}.{renumbering}", ExitCode.FINDINGS)
 
 
 def _numbered(view: NamedView, generation: int, begin: Position, ledger: Sequence[LedgerRow]) -> FirstNumber | None:

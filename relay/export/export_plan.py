@@ -164,7 +164,7 @@ def _between_generations(directory: Path, following: ReadableFile, before: Posit
         text = f"Behind {before} another source goes on with {behind}; what its files repeat is left out, by GTID."
         return ExportSeam("change_of_source", True, before, behind, text)
     text = (
-        f"Behind {before} another source goes on with {behind}. Without GTIDs nobody knows which of its transactions the files "
+        f"Behind {before} another source goes on with {behind}. Without GTIDs it is not known which of its transactions the files "
         "before it hold already."
     )
     return ExportSeam("change_of_source", False, before, behind, text)

@@ -116,7 +116,7 @@ class ArchiveReading:
                 "place_gone",
                 f"file {place.number} of source {place.generation}:{place.position}",
                 f"The binlog in which the feed is to go on is not in {self.path} any more; the oldest there is {first}.",
-                "Keep binlogs longer (retention), put the files back, or load all tables anew: "
+                "Keep binlogs longer (retention), put the files back, or load all tables again: "
                 "`binlog-relay feed snapshot --all`.",
             )
         return found

@@ -53,7 +53,7 @@ class FeedLimits:
 
 
 NO_LIMITS: Final = FeedLimits()
-_OTHER_ARCHIVE: Final = "Correct `archive`, or feed this one into a new `target`; or load all tables anew: `binlog-relay feed snapshot --all`."
+_OTHER_ARCHIVE: Final = "Correct `archive`, or feed this one into a new `target`; or load all tables again: `binlog-relay feed snapshot --all`."
 
 
 @dataclass(slots=True)
@@ -199,7 +199,7 @@ class FeedEngine:
                     "place_gone",
                     self.reading.told(place),
                     f"The lake has all changes up to there of a binlog that was begun at {begun}; the one that has its name now was begun "
-                    f"at {now}. The source's binlogs were begun anew (RESET MASTER), or it is another source.",
+                    f"at {now}. The source's binlogs were begun again (RESET MASTER), or it is another source.",
                     _OTHER_ARCHIVE,
                 )
         self._is_same_archive = True
@@ -211,7 +211,7 @@ class FeedEngine:
             raise FeedStop(
                 "place_gone",
                 self.reading.told(self.place),
-                f"The lake has all changes up to there, and the archive ends at {self.reading.told(newest)}: it was begun anew, is "
+                f"The lake has all changes up to there, and the archive ends at {self.reading.told(newest)}: it was begun again, is "
                 "another one, or was put back from an older copy.",
                 _OTHER_ARCHIVE,
             )

@@ -115,7 +115,7 @@ class FeedSection(TomlSection):
     def _from_the_start(self) -> "FeedSection":
         if self.assume_empty and self.start != "earliest":
             raise Wrong(
-                'assume_empty goes with start = "earliest" only: elsewhere tables have rows that nobody knows',
+                'assume_empty goes with start = "earliest" only: elsewhere tables have rows that are not known',
                 "Take one of them away",
             )
         return self

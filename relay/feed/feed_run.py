@@ -121,7 +121,7 @@ def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Eve
                 "place_gone",
                 "the place where it stood",
                 str(error),
-                "Keep binlogs longer, put the files back, or load all tables anew: `binlog-relay feed snapshot --all`.",
+                "Keep binlogs longer, put the files back, or load all tables again: `binlog-relay feed snapshot --all`.",
             ) from None
         except Exception as error:
             if not is_passing(error):

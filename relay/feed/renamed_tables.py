@@ -101,7 +101,7 @@ class TableRenames:
                 return None
             raise self._unknown(one, told, f"the lake has no rows of {source.name}")
         if one.if_exists and source.definition_at(_before(one), batch.end) is None:
-            raise self._unknown(one, told, f"nobody knows whether there was a {source.name}")
+            raise self._unknown(one, told, f"it is not known whether {source.name} existed")
         fed = source.current.place
         if source.current.properties.get(SNAPSHOT) and not _noted(source, one):
             raise self._unknown(one, told, f"the snapshot of {source.name} was not done")
@@ -162,7 +162,7 @@ class TableRenames:
         after: Table | None = turn.table.definition_at(at, batch.end)
         if before is None or after is None:
             if one.changes_columns:
-                raise self._unknown(one, self._reading.told(one.start), "nobody knows its columns")
+                raise self._unknown(one, self._reading.told(one.start), "its columns are not known")
             return ColumnsChange(schema)
         told = self._reading.told(at)
         if not schema.names:  # a table without a version yet

@@ -52,7 +52,7 @@ _MANIFEST_ADVICE: Final = (
 )
 _LISTED_ADVICE: Final = (
     "Another process of this archive wrote there for a while, or binlog-relay.json was removed: what is in the bucket was looked at "
-    "anew, and what lacks is copied. Find that process: two relays on copies of one archive must not run."
+    "again, and what lacks is copied. Find that process: two relays on copies of one archive must not run."
 )
 
 

@@ -75,7 +75,7 @@ def other_format(written: int) -> OtherFormat:
     return OtherFormat(
         f"{what}, which binds a file to its archive",
         "Unpack it with the binlog-relay that made it, or with `zstd -d`, put the binlog in its place, and start the relay: "
-        "it packs it anew.",
+        "it packs it again.",
     )
 
 

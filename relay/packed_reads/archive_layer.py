@@ -72,7 +72,7 @@ def _layer_in(root: Path, told: str) -> TieredLayer:
             bucket = StoreOptions(**found["bucket"]) if found["bucket"] else None
             noted = [KeySource(**one) for one in found["keys"]]
         except (ValueError, KeyError, TypeError) as error:
-            advice = "Start the relay once: it writes the file anew."
+            advice = "Start the relay once: it writes the file again."
             raise ArchiveCorrupt(f"it cannot be understood: {error}", file=TIERS_NAME, advice=advice) from error
     try:
         return TieredLayer(PackedFiles(root, tool_frames(), tool_keys(noted), ObjectStore(bucket) if bucket else None))

@@ -181,7 +181,7 @@ class PackedFrames:
             return
         found = self._open_end(self._stored)
         if index >= len(found.frames) or found.frames[index][:3] != table[index][:3]:
-            raise self._unavailable("it was packed anew just now", "The next request finds it.")
+            raise self._unavailable("it was packed again just now", "The next request finds it.")
         self.packed = found
 
     def _fetched(self, fetch: Callable[[], T], offset: int) -> T:

@@ -211,7 +211,7 @@ class StoppedRepair:
             wanted = await asyncio.to_thread(chosen, self.directory, names) if names else None
             if wanted is None:
                 wanted = await asyncio.to_thread(damaged_in, self.directory)
-            anew = False
+            rebuilds = False
             for one in wanted:
                 try:
                     replaced = await _replace(self.directory, one, [self.origin, *self.also], self.layer)
@@ -221,9 +221,9 @@ class StoppedRepair:
                 # The catalog's end of it is the end of what was left of it: the file is read again as a new one.
                 reads_again = one.end is None
                 await asyncio.to_thread(self._note, replaced.row, reads_again)
-                anew = anew or reads_again
+                rebuilds = rebuilds or reads_again
                 yield RepairOutcome(one.name, True, replaced.row.text, replaced.kept)
-            if anew:
+            if rebuilds:
                 recovered = await asyncio.to_thread(Recovery(self.directory, self.layer).run)
                 self.findings = recovered.findings
         finally:

@@ -336,7 +336,7 @@ class Retention:
             what=f"{replica.named} needs {replica.file}, which is not in {archive_text(replica.view)} any more",
             server_id=replica.server_id,
             file=replica.file,
-            advice="When it comes back it is refused with 1236: copy the data to it anew.",
+            advice="When it comes back it is refused with 1236: copy the data to it again.",
         )
 
     # --- removing ----------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class SourceTables:
     - A CREATE or RENAME that succeeded creates another table than one that is known to exist: the source tells such names apart.
     - A name is missing if its table was removed, or if its own schema's tables are all known and it is none of them. A statement that
       succeeded with such a name meant the only known table that differs in case, so the source takes such names for one ("folds").
-      Before such a statement nobody knows whether a missing name exists while another that differs in case is known, or doubtful.
+      Before such a statement it is not known whether a missing name exists while another that differs in case is known, or doubtful.
     - Whatever else happens to a name, or to a schema, makes those doubtful that differ in case alone.
     - RENAME may mean a view. Where views are not learned, its name means no other table before the source is known to fold.
     """
@@ -45,9 +45,9 @@ class SourceTables:
     def __init__(self) -> None:
         self._newest_lineage = 0
         self._touched: dict[TableName, None] = {}
-        self._begin_anew()
+        self._reset()
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
         self._journal: list[_Change] | None = None
         """The former values by dictionary and key; None: nothing can be taken back."""
         self._tables: dict[TableName, KnownTable] = {}
@@ -176,7 +176,7 @@ class SourceTables:
             self._references = References({name: known.foreign_keys for name, known in self._tables.items()})
         return self._references
 
-    def programs_behind(self, name: TableName) -> Sequence[KnownProgram]:
+    def programs_of(self, name: TableName) -> Sequence[KnownProgram]:
         """Return views, functions and procedures of that name, and the triggers of a table of that name, in any case."""
         if self._set_off is None:
             self._set_off = {}
@@ -457,7 +457,7 @@ class SourceTables:
             self.doubt(name)
 
     def _views_alike(self, name: TableName) -> list[KnownProgram]:
-        return [one for one in self.programs_behind(name) if one.name[0] == VIEW]
+        return [one for one in self.programs_of(name) if one.name[0] == VIEW]
 
     def _doubt_views(self, views: Iterable[KnownProgram]) -> None:
         for view in views:
@@ -466,7 +466,7 @@ class SourceTables:
 
     def _move_triggers(self, table: TableName, other: TableName | None) -> None:
         """Rename the table of its triggers; None: it does not exist, nor do they."""
-        for program in [one for one in self.programs_behind(table) if one.table == table]:
+        for program in [one for one in self.programs_of(table) if one.table == table]:
             self.put_program(program.name, None if other is None else program._replace(table=other))
 
     # ---- statements that cannot be read ----
@@ -474,7 +474,7 @@ class SourceTables:
     def clear(self) -> None:
         """Forget everything."""
         touched = {**self._touched, **dict.fromkeys(self._tables)}
-        self._begin_anew()
+        self._reset()
         self._touched = touched
 
     def forget_words(self, words: Iterable[str] | None) -> None:
@@ -572,7 +572,7 @@ class SourceTables:
         """Set the knowledge to `state` and nothing else; b"": nothing. Raises: KeptTablesUnreadable, and nothing is known."""
         if self._state == state:
             return
-        self._begin_anew()
+        self._reset()
         if not state:
             return
         facts, tables = read_kept(state)

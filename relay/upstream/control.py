@@ -391,7 +391,7 @@ class SourceControl:
         self._following = begin_task(self._follow(self._attempts), "following the source", self._on_ended)
 
     def _upstream(self) -> Upstream:
-        # It is created anew for each start: buffers of the previous one may still be with a thread.
+        # It is created again for each start: buffers of the previous one may still be with a thread.
         settings = self._settings
         if isinstance(settings, ServerSource):
             return ServerUpstream(

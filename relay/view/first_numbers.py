@@ -33,7 +33,7 @@ RENUMBERED: Final = "view_renumbered"
 _MOST_ENGINES: Final = 100
 FIND_OUT: Final = (
     "Another relay with this view tells it: `binlog-relay view find NAME --source FILE:4` names the newest number before; `next`, "
-    "in the `start` of the [[view]], is one more. Or write another uuid, and seed all replicas of the view anew."
+    "in the `start` of the [[view]], is one more. Or write another uuid, and seed all replicas of the view again."
 )
 
 
@@ -91,7 +91,7 @@ def _forgotten(ledger: Iterable[LedgerRow], uuid: str) -> dict[str, float]:
 def renumbered_row(settings: ViewSettings, by: str) -> LedgerRow:
     """Return the ledger row of an operator's statement that no replica has GTIDs of the view."""
     details = {"view": settings.name, "uuid": str(settings.uuid)}
-    text = f"View {settings.name} is numbered anew: no replica has GTIDs of {settings.uuid} from it, says {by}"
+    text = f"View {settings.name} is numbered again: no replica has GTIDs of {settings.uuid} from it, says {by}"
     return LedgerRow(time.time(), RENUMBERED, "", -1, text, json.dumps(details, sort_keys=True))
 
 
@@ -99,7 +99,7 @@ def renumber_advice(settings: ViewSettings) -> str:
     """Return the advice for wrong numbers that no replica has."""
     return (
         f'Where no replica has GTIDs of {settings.uuid} yet, "binlog-relay view rebuild {settings.name} --renumber", with the '
-        "relay stopped, numbers the view anew."
+        "relay stopped, numbers the view again."
     )
 
 

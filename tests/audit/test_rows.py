@@ -250,7 +250,7 @@ def test_names_are_those_of_the_position(tmp_path: Path) -> None:
     middle = binlog.size
     binlog.ddl("ALTER TABLE orders CHANGE a b INT")
     binlog.begin()
-    add_map(binlog, b"orders", table_id=43)  # a server opens a table anew after each change of it
+    add_map(binlog, b"orders", table_id=43)  # a server opens a table again after each change of it
     add_rows(binlog, 30, image(7, "later"), table_id=43)
     path = write(tmp_path, "bin.000001", binlog.xid().data)
     old, new = (

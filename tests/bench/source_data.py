@@ -46,7 +46,7 @@ _PROCEDURES = (
 class BenchSource:
     """A MariaDB, or another `kind` of server, whose first binlog holds `transactions` small transactions.
 
-    In ROW format, with checksums or without, or as `options` of the server say. Made anew unless `directory` holds one from before.
+    In ROW format, with checksums or without, or as `options` of the server say. Made again unless `directory` holds one from before.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from tests.support.killed_views import made, over_three_sources
 
 KILLS = 15
 ROUND = 5
-"""After so many kills the view is begun anew."""
+"""After so many kills the view is begun again."""
 
 
 def killed_after(place: Path, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Tables of Delta whose files are written anew one after the other have the rows that a MERGE makes."""
+"""Tables of Delta whose files are written again one after the other have the rows that a MERGE makes."""
 
 import random
 from collections.abc import Callable

@@ -33,7 +33,7 @@ def server(module_servers: ServerFactory) -> Server:
 
 @pytest.fixture(scope="module")
 def stages(tmp_path_factory: pytest.TempPathFactory, server: Server) -> list[Path]:
-    """The binlogs when each table had one row, two, three; of the same server begun anew, and when there were more of those."""
+    """The binlogs when each table had one row, two, three; of the same server begun again, and when there were more of those."""
     directory = tmp_path_factory.mktemp("places")
     server.execute_many(
         ["CREATE DATABASE x", "CREATE TABLE x.a (id INT PRIMARY KEY)", "CREATE TABLE x.b (id INT PRIMARY KEY)"]
@@ -106,7 +106,7 @@ def test_an_archive_that_ends_before_what_is_in_the_lake_is_not_the_one_that_was
     shutil.rmtree(growing.path)
     shutil.copytree(stages[3], growing.path)
     stop = feed.run()
-    assert stop is not None and stop.name == "place_gone" and "begun anew" in str(stop)
+    assert stop is not None and stop.name == "place_gone" and "begun again" in str(stop)
 
 
 def test_binlogs_that_were_begun_anew_are_not_taken_for_those_that_were_fed(
@@ -116,7 +116,7 @@ def test_binlogs_that_were_begun_anew_are_not_taken_for_those_that_were_fed(
     shutil.rmtree(growing.path)
     shutil.copytree(stages[4], growing.path)
     stop = feed.run()
-    assert stop is not None and stop.name == "place_gone" and "begun anew (RESET MASTER)" in str(stop)
+    assert stop is not None and stop.name == "place_gone" and "begun again (RESET MASTER)" in str(stop)
     assert sorted(one["id"] for one in feed.rows("a") or []) == [1, 2, 3]
 
 

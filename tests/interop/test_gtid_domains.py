@@ -58,7 +58,7 @@ def test_a_replica_that_has_more_of_a_domain_is_served_once_the_source_forgot_it
     chain.source.sql("INSERT INTO d.t VALUES (100)")
     wait_until(lambda: replica.sql("SELECT a FROM d.t WHERE a = 100"), "what comes next is applied")
 
-    # The source begins the domain anew, behind what the replica has of it.
+    # The source begins the domain again, behind what the replica has of it.
     write_to_domain(chain.source, 1)
     wait_until(lambda: replica.replica_status()["io_errno"] == 1236, "the replica is told")
     forget_domain(chain.source)

@@ -394,7 +394,7 @@ def test_start_slave_until_ends_behind_the_same_group_as_behind_the_source(chain
 
 
 def stops_at(replica: Server, until: str) -> GtidPosition:
-    """Where a replica, begun anew, is when it has stopped by itself."""
+    """Where a replica, begun again, is when it has stopped by itself."""
     replica.stop_replica()
     replica.execute_many(["SET GLOBAL gtid_slave_pos = ''", "RESET MASTER", "DROP DATABASE IF EXISTS d"])
     replica.sql(f"START SLAVE {until}")

@@ -209,7 +209,7 @@ def test_the_mode_is_the_sources_as_it_changes_while_replicas_by_file_and_positi
             insert(source, key)
             wait_until(partial(shows, relay, mode), f"the relay says {mode}", 10)
             replica.wait_caught_up(*source.master_status())
-            # A replica that connects anew asks for the mode.
+            # A replica that connects again asks for the mode.
             replica.stop_replica()
             replica.start_replica()
             insert(source, key + 100)

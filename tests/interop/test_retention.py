@@ -131,7 +131,7 @@ def test_what_a_stopped_replica_needs_stays_until_it_has_it_and_a_dead_one_is_to
     assert wait_for_line(relay, "retention_left_replica_behind", timeout_s=PASS_S)["file"] == newest
     replica.start_replica()
     number, text = replica.wait_io_error()
-    assert number == 1236 and "It was purged: copy the data to the replica anew" in text
+    assert number == 1236 and "It was purged: copy the data to the replica again" in text
     assert list(verify_archive(relay.archive, deep=True)) == []
 
 

@@ -69,7 +69,7 @@ def test_the_relay_enters_a_source_by_every_login_and_archives_all_of_it(matrix:
 
 
 def test_the_tables_on_the_page_are_what_was_found(matrix: Matrix) -> None:
-    """Of the servers that this machine has; `python -m tests.interop.support_matrix --write` writes them anew."""
+    """Of the servers that this machine has; `python -m tests.interop.support_matrix --write` writes them again."""
     if not matrix.names:
         pytest.skip("no server here")
     found = support_tables.read_cells(support_tables.tables(matrix.findings()))

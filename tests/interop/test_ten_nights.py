@@ -118,7 +118,7 @@ def reload(relay: RelayProcess) -> None:
 
 
 def copied(source: Server, replica: Server) -> BinlogPosition:
-    """Copies the data to the replica anew, with nobody writing; the place of the copy."""
+    """Copies the data to the replica again, with nobody writing; the place of the copy."""
     rows = source.sql("SELECT id, item FROM shop.orders")
     replica.execute_many(
         ["TRUNCATE shop.orders", *(f"INSERT INTO shop.orders VALUES ({number}, '{item}')" for number, item in rows)]
@@ -344,7 +344,7 @@ def test_binlogs_are_purged_too_early(nights: Nights, tmp_path: Path) -> None:
     refused.look_at("`Last_IO_Error` at the replica")
     number, text = replica.wait_io_error()
     assert number == 1236 and "is where an accepted gap begins" in text
-    refused.do("If it was purged: copy the data to the replica anew.")
+    refused.do("If it was purged: copy the data to the replica again.")
     replica.stop_replica()
     chain.attach(replica, copied(source, replica))
     refused.over_when("`SHOW REPLICA STATUS` at the replica has `Yes` twice", lambda: runs(replica))

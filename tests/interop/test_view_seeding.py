@@ -279,7 +279,7 @@ def test_a_dump_of_a_replica_is_refused_also_where_its_comments_are_left_out(
 def test_where_a_dump_leaves_open_which_server_it_is_of_it_is_told_what_to_compare(
     chains: ChainFactory, tmp_path: Path
 ) -> None:
-    """A replica that was started anew without writes stands at the beginning of a file, whose name the source may have too."""
+    """A replica that was started again without writes stands at the beginning of a file, whose name the source may have too."""
     chain = chains("mysql56", sections=seeding.sections())
     prepared(chain.source)
     path = tmp_path / "dump.sql"

@@ -47,7 +47,7 @@ SIXTEEN = (*REPLICA_DEFAULTS[:-1], "--replica-parallel-workers=16")
 NEW = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--innodb-lock-wait-timeout=3", "--max-connections=50")
 ONE_VALUE = "--binlog-transaction-dependency-history-size=1"
 PART = 4 << 20
-"""Bytes of a source's file behind which the view begins anew."""
+"""Bytes of a source's file behind which the view begins again."""
 WRITERS, EACH = 4, 60
 COMPARED_BY_ONE = (
     "CREATE DATABASE sure",

@@ -247,7 +247,7 @@ def body_of(event: bytes, checksum: bool) -> bytes:
 
 
 def stamped(event: bytes, boundary: int, checksum: bool) -> bytes:
-    """The event with its marker and a checksum that covers it, computed anew."""
+    """The event with its marker and a checksum that covers it, computed again."""
     marked = bytearray(event)
     marked[18] |= boundary << 2
     if checksum or event[4] == 15:

@@ -1,7 +1,7 @@
 """The recording of what readers of SQL say.
 
 check    whether they say the same; each change is printed with its statement. Exit status 1 where there are some.
-record   writes down what they say now. --collect gathers the statements anew first
+record   writes down what they say now. --collect gathers the statements again first
 answer   for another checkout's --against
 """
 
@@ -81,7 +81,7 @@ def main() -> int:
     check.add_argument("--reader", default="", metavar="TEXT", help="readers whose name contains it")
     check.add_argument("--packages", action="store_true", help="statements of Debian's packages as well")
     recording = verbs.add_parser("record")
-    recording.add_argument("--collect", action="store_true", help="gather the statements of the repository anew")
+    recording.add_argument("--collect", action="store_true", help="gather the statements of the repository again")
     recording.add_argument("--packages", action="store_true", help="record those of Debian's packages as well")
     verbs.add_parser("answer")
     arguments = parser.parse_args()

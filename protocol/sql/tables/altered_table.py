@@ -157,7 +157,7 @@ class _Alteration:
                 self._converts = self._converts or converts
                 self._charsets.add((self._charset, self._collation))
                 if converts and not self._charset:
-                    raise UnsupportedSyntax("it is converted to a character set that nobody knows")
+                    raise UnsupportedSyntax("it is converted to an unknown character set")
             case SetEngine(engine):
                 self._table = replace(self._table, engine=engine)
 

@@ -201,7 +201,7 @@ class _Parser:
     def _rest(self) -> None:
         """Note everything that follows as unknown."""
         while not self._reader.ended:
-            self._reader.pass_over(f"{self._reader.text()} behind the end of what is known")
+            self._reader.pass_over(f"{self._reader.text()} after the end of what is known")
 
     def _create(self) -> Statement:
         reader = self._reader

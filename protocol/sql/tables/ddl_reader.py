@@ -135,7 +135,7 @@ class DdlReader(TokenCursor):
     def expect_end(self) -> None:
         """Check that nothing follows. Raises: UnsupportedSyntax."""
         if not self.ended:
-            raise UnsupportedSyntax(f"{self.text()} behind the end of what is known")
+            raise UnsupportedSyntax(f"{self.text()} after the end of what is known")
 
     def column_name(self) -> str:
         """Read a column's name; a table's and schema's before it are omitted."""

@@ -85,7 +85,7 @@ class _Actions:
                 option_follows(reader) and (known or reader.word(1) == "=") and self._attempt()
             ):
                 known = False
-                reader.pass_over(f"{reader.text()} behind the end of what is known")
+                reader.pass_over(f"{reader.text()} after the end of what is known")
         if not is_read:
             reader.written.elements.append(Element(start, reader.stop_of_last()))
         reader.written.actions.append(Action(start, reader.stop_of_last(), self._listed))

@@ -99,7 +99,7 @@ class PositionChecker:
             if not file.sealed:
                 # The writer appends to this one; only a recovery may replace it.
                 raise ArchiveCorrupt(
-                    why, file=file.name, advice="Restart the relay: the open file's index is made anew then."
+                    why, file=file.name, advice="Restart the relay: the open file's index is made again then."
                 )
             self._note("index_remade", file.name, -1, why)
             loop = asyncio.get_running_loop()

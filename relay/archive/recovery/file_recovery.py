@@ -32,12 +32,12 @@ def recover_file(
     find: Callable[[str, str, int, str], None],
     record: Callable[[], None],
     progress: Progress | None = None,
-    anew: bool = False,
+    from_start: bool = False,
 ) -> None:
     """Scan `file` from `file.end` (a synced boundary, or 4) and leave it whole, its index too; update its fields.
 
     The newest file is cut to its last whole group. An older one keeps its bytes: a group left open at its end is the source's own
-    cut, bad bytes make it damaged from there on. With `anew` the index is built from nothing. `find(kind, file, offset, text)` is
+    cut, bad bytes make it damaged from there on. With `from_start` the index is built from nothing. `find(kind, file, offset, text)` is
     called for what goes into the ledger, and `record()` before bytes are cut off: on its return the findings are there, durably.
     Raises: ArchiveCorrupt if the newest file is shorter than what was synced; OSError; what `record` raises, with the file as it was.
     """
@@ -45,7 +45,7 @@ def recover_file(
     fd = layer.open_alone(path) if newest else layer.open_write(path)
     try:
         size = layer.size(fd)
-        start = FIRST_EVENT if anew else file.end
+        start = FIRST_EVENT if from_start else file.end
         if size < start:
             text = f"{file.name} has {size} bytes, {start} were synced"
             if newest:
@@ -58,14 +58,14 @@ def recover_file(
             find("damaged", file.name, size, f"{text}; nothing is served from there on. {PUT_BACK}")
             file.end, file.damaged = size, True
             return
-        idx_ok = not anew and _index_reaches(layer, path, start)
+        idx_ok = not from_start and _index_reaches(layer, path, start)
         if start == size and idx_ok and _index_ends_by(layer, path, start):
             return
         if not idx_ok and start != FIRST_EVENT:
             start = FIRST_EVENT
         if start == FIRST_EVENT:
             file.events = file.groups = 0
-        if anew and not file.checksum:
+        if from_start and not file.checksum:
             forget_of_another(layer, path, size)
         on_progress = None if progress is None else (lambda count: progress(file.name, count))
         known_to = known_end(layer, path, start, size) if newest and not file.checksum else size

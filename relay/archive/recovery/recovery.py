@@ -408,7 +408,7 @@ class Recovery:
                     find=self._find,
                     record=partial(self._record, catalog),
                     progress=self._progress,
-                    anew=fresh,
+                    from_start=fresh,
                 )
             if not newest:
                 file.sealed = True

@@ -12,7 +12,7 @@ from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect
 OLD_TEMPORAL: Final = Check("old_temporal_types", Effect.MAY_DIFFER, "Columns of old temporal types",
     "MySQL 5.6.4 and later (TIME, DATETIME, TIMESTAMP without fractions, as 5.5 stored them); refused in tables by 8.0",
     "Row events are converted while they are applied. Data files with such columns cannot be moved to MySQL 8.0: make the tables "
-    "anew (ALTER TABLE … FORCE) on 5.6 or 5.7, or restore a dump.",
+    "again (ALTER TABLE … FORCE) on 5.6 or 5.7, or restore a dump.",
     "MySQL 8.0 manual, Preparing Your Installation for Upgrade", BOTH)
 OLD_DECIMAL: Final = Check("old_decimal", Effect.MAY_DIFFER, "DECIMAL columns as MySQL 4.1 stored them", "MySQL 5.0.3 and later",
     "The values are text, and the replica's column has another format: rebuild the table on the source before it is replicated.",

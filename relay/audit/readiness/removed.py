@@ -114,7 +114,7 @@ CHECKS: Final = (
         "The function was removed: error 1064. Skip the statement and set the password on the replica with ALTER USER.",
         "MySQL 8.0 manual, What Is New; error 1064 of 9.7", stop="password_hash", finds=_sets_password_by_function),
     Check("set_password_hash", Effect.MAY_DIFFER, "SET PASSWORD with a hash", "MySQL 5.7.6 and later",
-        "A newer server takes the text as the password itself, not as its hash: the account gets a password nobody knows. Set "
+        "A newer server takes the text as the password itself, not as its hash: the account gets a password that no user knows. Set "
         "it on the replica with ALTER USER.",
         "MySQL 5.7 manual, SET PASSWORD; account of 9.7", stop="password_hash", finds=_sets_password_to_hash),
     Check("grant_with_account_options", Effect.STOPS, "GRANT … IDENTIFIED BY, REQUIRE or MAX_…", "MySQL 8.0.11 and later",
@@ -140,7 +140,7 @@ CHECKS: Final = (
         "There is no query cache: error 1064. SQL_NO_CACHE is still understood.",
         "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: statement.has("SQL_CACHE")),
     Check("procedure_analyse", Effect.STOPS, "PROCEDURE ANALYSE", "MySQL 8.0 and later",
-        "Error 1064. It stands in a stored program or a view, which has to be written anew.",
+        "Error 1064. It stands in a stored program or a view, which has to be written again.",
         "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: statement.has("PROCEDURE", "ANALYSE")),
     Check("group_by_order", Effect.STOPS, "GROUP BY … ASC or DESC", "MySQL 8.0.13 and later",
         "Error 1064. ORDER BY says it; and without one groups come in no order now.",
@@ -159,7 +159,7 @@ CHECKS: Final = (
         "MySQL 5.1 and 8.0 manuals; error 1064 of 9.7", finds=_renames_database),
     Check("system_table_gone", Effect.STOPS, "Changes of mysql.user's Password, mysql.proc, mysql.event or mysql.host",
         "MySQL 8.0 and later (mysql.user: 5.7.6)",
-        "Error 1054 or 1146: the column or the table is gone. Use account statements, and define programs anew.",
+        "Error 1054 or 1146: the column or the table is gone. Use account statements, and define programs again.",
         "MySQL 8.0 manual, Data Dictionary; errors of 9.7", finds=_changes_gone_system_table),
     Check("system_table_changed", Effect.MAY_DIFFER, "Changes of tables in schema mysql", "every newer version",
         "These tables have other columns in every version, and in MariaDB 10.4 mysql.user is a view. Use account statements.",

@@ -16,7 +16,7 @@ VIEW_UNKNOWN: Final = Check("view_unknown", Effect.TO_KNOW, "Parts of files in w
     "the rules that make views", (MYSQL, MIGRATION))
 LOGGED_CHANGES: Final = Check("logged_changes", Effect.MAY_DIFFER, "Changes of rows that a MariaDB logged as statements",
     "MySQL that follows a [[view]] of a MariaDB",
-    "MySQL carries them out anew, by its own functions and collations, on tables that may have other types (UUID, INET6, JSON) "
+    "MySQL carries them out again, by its own functions and collations, on tables that may have other types (UUID, INET6, JSON) "
     "and collations there. What is known to come out otherwise stops the view; rows come out the same whatever the statement was. "
     "Let the source write rows (binlog_format=ROW) before the migration.",
     "statements of MariaDB 10.11 and 11.8 on 9.7", (MIGRATION,))

@@ -25,7 +25,7 @@ READING_TITLES: Final = {
     "checksum_mismatch": "Events whose checksum does not fit",
     "boundary_violation": "Events that cannot stand where they stand",
     "position_chain_broken": "Events whose end_log_pos is not their end",
-    "unknown_event_type": "Events of a type that nobody knows",
+    "unknown_event_type": "Events of an unknown type",
     "event_malformed": "Events whose lengths lie",
     "rows_unreadable": "Rows that cannot be told apart",
     "payload_unreadable": "Compressed transactions that cannot be unpacked",

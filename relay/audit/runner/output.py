@@ -32,7 +32,7 @@ def check_output(out: Path, *, replace: bool) -> None:
                 f"{out} holds other things than an audit; nothing in it is touched. Name a new directory."
             )
         if names and not replace:
-            raise CommandFailed(f"{out} holds an audit already. --replace writes it anew, or name another directory.")
+            raise CommandFailed(f"{out} holds an audit already. --replace writes it again, or name another directory.")
     parent = out.resolve().parent
     if not parent.is_dir():
         raise CommandFailed(f"there is no directory {parent} for {out.name} to be made in.")

@@ -11,10 +11,10 @@ from relay.binlog_tables.plan.read_finding import TEXTS
 
 ROW_FINDINGS: Final = {
     "table_map_missing": "Rows of tables that nothing names",
-    "column_type_unknown": "Rows of tables with a column type that nobody knows",
+    "column_type_unknown": "Rows of tables with an unknown column type",
     "row_malformed": "Rows that pass their event's end",
     "value_malformed": "Values that cannot be of their column's type",
-    "value_uncertain": "Values whose sign or character set nobody knows",
+    "value_uncertain": "Values whose sign or character set is not known",
     "row_too_large": "Rows that are too large to be shown",
 }
 _SEVERITIES: Final[dict[str, Severity]] = {"value_uncertain": "warning"}

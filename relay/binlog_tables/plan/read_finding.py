@@ -13,7 +13,7 @@ TEXTS: Final = {
     "position_chain_broken": "end_log_pos is not where the event ends: bytes before it were lost, or added.",
     "unknown_event_type": "No server up to MySQL 9.7 and MariaDB 12 writes this event type; its content was not read.",
     "event_malformed": "Lengths inside the event pass its end.",
-    "rows_unreadable": "The rows cannot be told apart: no Table_map before them, a column type nobody knows, or they are cut.",
+    "rows_unreadable": "The rows cannot be separated: no Table_map precedes them, a column type is not known, or they are cut.",
     "payload_unreadable": "The compressed transaction cannot be unpacked.",
     "transaction_unfinished": "The transaction has no end: the file stops in it, or another one begins.",
     "transaction_cut": "The source ended in the middle of this transaction, and went on with the next file: it was rolled back.",

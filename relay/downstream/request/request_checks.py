@@ -95,7 +95,7 @@ def decide(
     nearest = _nearest(check)
     if verdict is Verdict.UNKNOWN_FILE:
         held = f"it holds {files_held[0]} to {files_held[1]}" if files_held else "it holds no file yet"
-        purged = ". It was purged: copy the data to the replica anew" if _is_older(file, files_held) else ""
+        purged = ". It was purged: copy the data to the replica again" if _is_older(file, files_held) else ""
         raise refusal(
             f"{place}: binlog-relay has no such file, {held}{purged}. "
             "Could not find first log file name in binary log index file"

@@ -20,7 +20,7 @@ from relay.archive.storage.replica_marks import ReplicaIdentity
 from relay.downstream.request.refusal import refusal
 
 _SHOWN_CHARACTERS: Final = 60
-_ANEW: Final = "Copy the data to the replica anew"
+_ANEW: Final = "Copy the data to the replica again"
 
 
 def place_behind(archive: Archive, following: Generation, gap: AcceptedGap) -> Position:
@@ -37,7 +37,7 @@ def at_gap(end: Position, gap: AcceptedGap, place: Position) -> PositionRefused:
     if not gap.has_place:
         text = "the binlogs of another server go on there, and no file and position is known to follow"
         return refusal(
-            f"{end} is where an accepted gap begins: {text}. Follow by GTID, or copy the data to the replica anew"
+            f"{end} is where an accepted gap begins: {text}. Follow by GTID, or copy the data to the replica again"
         )
     if gap.is_whole:
         text = f"Nothing is missing there: when the replica has applied all, {change}"

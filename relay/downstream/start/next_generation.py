@@ -189,7 +189,7 @@ def ended_here(end: Position, place: SamePlace, following: Generation | None) ->
     if identity is not None:
         who += f", server_id {identity.server_id}" + (f", {identity.server_uuid}" if identity.server_uuid else "")
     if place.position is None:
-        advice = f"The same place there has no file and position, {place.why}: follow by GTID, or copy the data anew"
+        advice = f"The same place there has no file and position, {place.why}: follow by GTID, or copy the data again"
     else:
         file, offset = place.position.file, place.position.offset
         advice = (

@@ -178,7 +178,7 @@ def _sections(
 
 
 _WHY: Final = {
-    "waits for a snapshot": "Its CREATE TABLE is not in the archive, so nobody knows the rows that there were.",
+    "waits for a snapshot": "Its CREATE TABLE is not in the archive, so the rows that it had are not known.",
     "snapshot runs": "It has a part of its rows.",
 }
 

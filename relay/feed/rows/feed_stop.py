@@ -17,9 +17,7 @@ class FeedStop(RelayError):
         self.table = table
 
 
-SNAPSHOT_ADVICE = (
-    "Load the table anew from the source: `binlog-relay feed snapshot --table {table}`; or leave it out with `exclude`."
-)
+SNAPSHOT_ADVICE = "Load the table again from the source: `binlog-relay feed snapshot --table {table}`; or leave it out with `exclude`."
 """This way on always exists: it sets the table's place after the trouble."""
 
 

@@ -130,7 +130,7 @@ def left_out_value(column: LakeColumn, rows: TableRows) -> Any:
             "default_unknown",
             rows.place,
             rows.name,
-            f"An INSERT or REPLACE left column {column.name} out, and nobody knows its default.",
+            f"An INSERT or REPLACE left column {column.name} out, and its default is not known.",
         )
     return found
 

@@ -131,7 +131,7 @@ def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedOffse
     for key, table in sorted(engine.tables.items()):
         if table.current is None or key in loaded:
             continue
-        reason = "binlogs that the feed had not read are gone, and no snapshot of the table was made: nobody knows its columns"
+        reason = "binlogs that the feed had not read are missing, and no snapshot of the table was made: its columns are not known"
         told = {STALE_FROM: engine.reading.told(place), STALE_REASON: reason}
         table.current.set_properties(
             {name: text for name, text in told.items() if not table.current.properties.get(name)}

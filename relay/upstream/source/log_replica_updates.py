@@ -99,5 +99,6 @@ def note_never_logged(
         "source_never_logged",
         what=text,
         note="replicas of this relay do not get it; those that ask by GTID and lack it are refused",
-        advice=_ADVICE.format(name=name or _NAMES[0]) + " Make replicas that lack it anew from a backup of the source.",
+        advice=_ADVICE.format(name=name or _NAMES[0])
+        + " Make replicas that lack it again from a backup of the source.",
     )

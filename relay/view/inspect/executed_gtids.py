@@ -15,7 +15,7 @@ from relay.packed_reads.archive_layer import layer_of
 from relay.view.rules.settings import ViewSettings
 from relay.view.view_place import PlaceUnknown, ViewPlace
 
-_MAKE_AGAIN: Final = "Make the view anew: 'binlog-relay view rebuild'."
+_MAKE_AGAIN: Final = "Rebuild the view: 'binlog-relay view rebuild'."
 
 
 def executed_before(view: Path, settings: ViewSettings, place: ViewPlace) -> GtidSet:
@@ -62,7 +62,7 @@ def held_before(directory: Path, position: Position) -> GtidSet:
     path = directory / position.file
     if file is None:
         # The catalog gets it a little later than it can be read.
-        again = "Ask again in a moment. Where it stays so, make the view anew: 'binlog-relay view rebuild'."
+        again = "Ask again in a moment. Where it stays so, rebuild the view: 'binlog-relay view rebuild'."
         raise PlaceUnknown(f"{path} is not in the catalog of the view, or not yet. {again}")
     size = layer_of(directory).size_of(path)
     if position.offset > (file.end if file.sealed else size):

@@ -117,7 +117,7 @@ def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: T
         if any(trigger.event in ("DELETE", "") for trigger in engines.known_triggers(table)):
             raise statement_stops.multi_table_delete(query, f"{named(table)} has DELETE triggers")
         if not engines.knows_triggers_of(table) and not engines.is_known_plain(table):
-            why = f"nobody knows whether {named(table)} has triggers"
+            why = f"it is not known whether {named(table)} has triggers"
             raise TableUnknown(statement_stops.multi_table_delete(query, why).reason, table)
         reached = engines.references.reached_from(table) & (lower - {in_lower_case(table)})
         if reached and query.foreign_key_checks:

@@ -133,7 +133,7 @@ def _is_other_start(kept: object, wanted: dict[str, object]) -> bool:
 
 def _advice(name: str) -> str:
     return (
-        f'Take the change back, or stop the relay and run "binlog-relay view rebuild {name}": the view is made anew, with other '
-        "positions, and its replicas have to be seeded anew. A view of another name with the new settings leaves this one to its "
+        f'Take the change back, or stop the relay and run "binlog-relay view rebuild {name}": the view is rebuilt, with other '
+        "positions, and its replicas have to be seeded again. A view of another name with the new settings leaves this one to its "
         "replicas."
     )

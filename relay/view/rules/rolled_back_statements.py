@@ -115,7 +115,7 @@ def _rows_stay(part: GroupPart, engines: TableEngines, server_version: str) -> b
         if keeps is None and version_numbers(server_version) >= _ROWS_APART_SINCE:
             keeps = False
         if keeps is None:
-            raise _unknown(name, f"the engine of {named(name)}", None)
+            raise _unknown(name, f"which engine {named(name)} has", None)
         stay.add(keeps)
     if len(stay) > 1:
         raise transaction_stops.uncertain_rollback(f"one statement changed {named(*part.tables)}", None)
@@ -123,7 +123,7 @@ def _rows_stay(part: GroupPart, engines: TableEngines, server_version: str) -> b
 
 
 def _unknown(name: TableName, what: str, query: LoggedQuery | None) -> TableUnknown:
-    return TableUnknown(transaction_stops.uncertain_rollback(f"nobody knows {what}", query).reason, name)
+    return TableUnknown(transaction_stops.uncertain_rollback(f"it is not known {what}", query).reason, name)
 
 
 def _read(part: GroupPart) -> StatementTables:
@@ -147,7 +147,7 @@ def _statement_stays(part: GroupPart, tables: StatementTables, engines: TableEng
             facts = engines.facts(name, query.thread_id)
             keeps = facts.keeps_rollbacks if facts is not None else None
             if facts is None or keeps is None:
-                raise _unknown(name, f"the engine of {named(name)}", query)
+                raise _unknown(name, f"which engine {named(name)} has", query)
             if not facts.temporary and engines.triggers_of(name) != []:
                 raise transaction_stops.uncertain_rollback(f"{named(name)} has triggers, or may have some", query)
             stay.add(keeps)

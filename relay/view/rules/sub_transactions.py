@@ -153,5 +153,5 @@ class Pieces:
                 return
             self.held += _OF_A_COPY
         if self.held > MOST_BYTES:
-            raise transaction_stops.too_large(f"more than {MOST_BYTES >> 20} MiB of it would have to be written anew")
+            raise transaction_stops.too_large(f"more than {MOST_BYTES >> 20} MiB of it would have to be written again")
         self.all.append(piece)

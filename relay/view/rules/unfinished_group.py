@@ -114,5 +114,5 @@ def _of_table(name: TableName, engines: TableEngines, thread_id: int | None) -> 
     if facts is not None and facts.temporary:
         return ""  # The crash dropped it.
     if keeps is None:
-        return f"nobody knows the engine of {named(name)}"
+        return f"the engine of {named(name)} is not known"
     return f"{named(name)} has no transactions" if keeps else ""

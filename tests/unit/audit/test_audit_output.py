@@ -102,7 +102,7 @@ def test_an_audit_is_written_over_only_when_asked_for(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with written_whole(out) as directory:
         write_summary(directory, {})
-    with pytest.raises(CommandFailed, match="--replace writes it anew"):
+    with pytest.raises(CommandFailed, match="--replace writes it again"):
         check_output(out, replace=False)
     check_output(out, replace=True)
 

@@ -1,4 +1,4 @@
-"""Files are made anew, with their mode, and no link, FIFO or second name leads anywhere."""
+"""Files are made again, with their mode, and no link, FIFO or second name leads anywhere."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Statements that may define tables anew: the kernel says where they stand, and names no others."""
+"""Statements that may define tables again: the kernel says where they stand, and names no others."""
 
 import pytest
 

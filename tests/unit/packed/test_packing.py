@@ -177,7 +177,7 @@ def test_a_zstd_file_of_somebody_else_is_told_apart_from_damage(tmp_path: Path) 
     with pytest.raises(PackedUnknown, match=r"format 9.*Start the newer"):
         plain_of(newer)
     older = packed_bytes(b"abc", [3]).replace(b'{"format": 2', b'{"format": 1')
-    with pytest.raises(PackedUnknown, match=r"format 1.*packs it anew"):
+    with pytest.raises(PackedUnknown, match=r"format 1.*packs it again"):
         plain_of(older)
 
 

@@ -82,7 +82,7 @@ def section(name: str = "gtid", **keys: object) -> ViewSection:
 
 
 def damaged() -> ViewNotOpened:
-    return ViewNotOpened("it is damaged.", "Make it anew.", may_pass=False, kind="ArchiveCorrupt 0")
+    return ViewNotOpened("it is damaged.", "Make it again.", may_pass=False, kind="ArchiveCorrupt 0")
 
 
 def full() -> ViewNotOpened:
@@ -142,7 +142,7 @@ async def test_a_view_that_cannot_be_opened_keeps_no_other_from_being_served(rel
     assert service.served.find("gtid") is not None and service.served.find("bad") is None
     assert service.served.why_not("bad") == "it is damaged."
     (line,) = (line for line in logs if line["event"] == "view_not_served")
-    assert (line["view"], line["advice"]) == ("bad", "Make it anew.")
+    assert (line["view"], line["advice"]) == ("bad", "Make it again.")
 
 
 async def test_a_view_that_could_not_be_opened_is_tried_again_and_that_is_said_once(
@@ -188,7 +188,7 @@ async def test_what_only_a_restart_can_help_is_not_tried_again(relay: Relay, mon
     await asyncio.wait(service._opening)
     assert len(relay.opener.troubles["bad"]) == 1
     stops = {name: view.status.stop.reason for name, view in relay.unopened.items()}
-    assert (stops["bad"].text, stops["bad"].advice) == ("it is damaged.", "Make it anew. Then restart the relay.")
+    assert (stops["bad"].text, stops["bad"].advice) == ("it is damaged.", "Make it again. Then restart the relay.")
     assert stops["gtid"].advice == "Write another one, or leave it out. Then restart the relay."
 
 

@@ -74,7 +74,7 @@ def test_programs_and_temporary_tables_are_kept_in_full() -> None:
         tables.put_temporary(7, ("d", name), KnownTable(Table("d", name, "MyISAM"), default_engine="InnoDB"))
     again = SourceTables()
     again.restore(tables.state())
-    assert [*again.programs_behind(("D", "T")), *again.programs_behind(("d", "V"))] == list(programs)
+    assert [*again.programs_of(("D", "T")), *again.programs_of(("d", "V"))] == list(programs)
     assert again.temporary == {(7, ("d", "z")), (7, ("d", "a"))}
     assert again.state() == tables.state()
 

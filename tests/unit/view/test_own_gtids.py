@@ -169,7 +169,7 @@ def test_one_with_a_tag_behind_a_transaction_that_became_two_waits_for_the_one_b
 
 
 def sized(body: bytes) -> bytes:
-    """With its length, of less than 64 bytes, told anew."""
+    """With its length, of less than 64 bytes, told again."""
     return body[:1] + bytes((len(body) * 2,)) + body[2:]
 
 

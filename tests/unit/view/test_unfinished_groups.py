@@ -110,8 +110,8 @@ def test_what_nobody_kept_is_left_out_and_takes_no_number(events: tuple[Event, .
         ((BEGIN, INTO_I, INTO_M), "d.m has no transactions"),
         ((BEGIN, mapped("m"), ROWS), "d.m has no transactions"),
         ((BEGIN, mapped("i"), ROWS, mapped("m"), OPEN_ROWS), "d.m has no transactions"),
-        ((BEGIN, INTO_OLD), "nobody knows the engine of d.old"),
-        ((BEGIN, mapped("old"), ROWS), "nobody knows the engine of d.old"),
+        ((BEGIN, INTO_OLD), "the engine of d.old is not known"),
+        ((BEGIN, mapped("old"), ROWS), "the engine of d.old is not known"),
         ((BEGIN, text("INSERT INTO w VALUES (1)")), "d.w has triggers"),
         ((BEGIN, text("INSERT INTO i SELECT f()")), "stored functions"),
         ((BEGIN, text("CREATE TABLE n (a INT)")), "a definition"),
@@ -170,7 +170,7 @@ WENT_ON = "the file before this one ends inside a transaction, and the source co
 
 
 def following(*, started: bool) -> bytes:
-    """The next file, with a transaction; started: the source was started anew for it."""
+    """The next file, with a transaction; started: the source was started again for it."""
     made = BinlogBuilder(started=started)
     for (kind, body), effect in zip(NEXT, (OPENS, INSIDE, CLOSES), strict=True):
         made.event(kind, body, effect)
@@ -213,7 +213,7 @@ def test_the_view_stands_before_the_file_until_somebody_decides() -> None:
     begins = made_of(first, ViewCheckpoint.of_file(1, b""), {})[1]
     assert b'"open_end"' in begins.rules
     decided = 0
-    for _ in range(2):  # also where it begins anew there
+    for _ in range(2):  # also where it begins again there
         stop, begins = made_of(second, begins, {})
         assert stop is not None
         assert (stop.offset, stop.reason.name, begins.source) == (4, "unfinished_transaction", 4)

@@ -60,7 +60,7 @@ async def test_what_the_source_lets_run_together_stays_so_where_nobody_knows_the
         made = gtids_in((view.directory / "mysql-bin.000001").read_bytes())
     await mirror.close()
     numbers = [(gtid.last_committed, gtid.sequence_number) for gtid in made]
-    # The second names none, which replicas take for all. Behind the two that the CREATE became the source's numbers count anew.
+    # The second names none, which replicas take for all. Behind the two that the CREATE became the source's numbers count again.
     assert numbers == [(0, 1), (1, 2), (1, 3), (3, 4), (4, 5), (5, 6), (5, 7)]
 
 

@@ -218,7 +218,7 @@ def test_a_table_that_the_source_told_of_is_known_to_statements_and_not_to_rows(
     columns = (Column("id", "int(11)", nullable=False), Column("n", "int(11)"))
     made.tables.note_recorded([Table("shop", "t", "InnoDB", columns, (("PRIMARY", Key(("id",), True)),))])
     assert run(made, "UPDATE t SET n = 1")
-    assert made.tables.told_by_definition == ""
+    assert made.tables.described_by_definition == ""
     copied = parts()
     copied.tables.restore(made.tables.state())
     assert run(copied, "UPDATE t SET n = 1")

@@ -65,7 +65,7 @@ class MariadbRules(GroupRules):
         """Return the state where another source continues, with `state` that of the former one's end: the assigned GTIDs, and none of
         the tables, which the other's binlogs define again. Raises: Untranslatable where rows may then be taken for others."""
         self.restore(state)
-        table = self._parts.tables.told_by_definition
+        table = self._parts.tables.described_by_definition
         if table:
             raise Untranslatable(source_stops.definition_of_former_source(table))
         return _with_size(given_before(self.given.state())) + _with_size(self.left_out_of.state())

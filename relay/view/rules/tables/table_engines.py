@@ -32,8 +32,8 @@ class TableEngines(SourceTables):
         self._told_without = any(has_transactions(engine) is False for engine in self._known.values())
         super().__init__()
 
-    def _begin_anew(self) -> None:
-        super()._begin_anew()
+    def _reset(self) -> None:
+        super()._reset()
         self._bodies: StoredBodies | None = None
         self._behind_each: dict[TableName, frozenset[TableName]] | None = None
         """The tables in lower case behind each view; None: they must be computed."""
@@ -89,7 +89,7 @@ class TableEngines(SourceTables):
 
     def _check_worked_out(self) -> None:
         if self._set_off is None or self._worked_out_at is not self._set_off:
-            self.programs_behind(("", ""))
+            self.programs_of(("", ""))
             self._worked_out_at = self._set_off
             self._bodies = self._behind_each = None
 
@@ -143,7 +143,7 @@ class TableEngines(SourceTables):
 
     def known_triggers(self, name: TableName) -> list[KnownProgram]:
         """Return the triggers of a table that the archive's statements created; there may be others."""
-        return [program for program in self.programs_behind(name) if program.name[0] == TRIGGER]
+        return [program for program in self.programs_of(name) if program.name[0] == TRIGGER]
 
     def knows_triggers_of(self, name: TableName) -> bool:
         """Return whether the archive contains the statement that created the table, so that it has no other triggers: a configured
@@ -278,7 +278,7 @@ class TableEngines(SourceTables):
         if kind == VIEW:
             self.drop_view(name)
             return
-        for program in self.programs_behind(name):
+        for program in self.programs_of(name):
             if program.name[0] == kind:
                 self.put_program(program.name, None)
 

@@ -56,10 +56,7 @@ def table_difference(table: Table) -> str:
 
 def _set_off(named: NamedWords, known: TablesAtSource) -> list[KnownProgram]:
     return [
-        program
-        for name in sorted(named.names)
-        for program in known.programs_behind(name)
-        if program.is_set_off_by(named)
+        program for name in sorted(named.names) for program in known.programs_of(name) if program.is_set_off_by(named)
     ]
 
 
@@ -111,7 +108,7 @@ def _is_known(name: TableName, known: TablesAtSource, thread_id: int) -> bool:
         or known.table(name) is not None
         or known.is_temporary(thread_id, name)
         or known.is_known_plain(name)
-        or bool(is_there and known.programs_behind(name))
+        or bool(is_there and known.programs_of(name))
     )
 
 

@@ -72,7 +72,7 @@ class MariadbTables(TablesAtSource):
         self._remembered_at: object = None
 
     @property
-    def told_by_definition(self) -> str:
+    def described_by_definition(self) -> str:
         """The first table with columns that rows do not distinguish, VECTOR or JSON that is no text, as `shop.t`; "": there is none."""
         kinds = ("vector",) if self._choice.json == "longtext" else ("vector", "json")
         for name, known in self._tables.items():
