@@ -45,7 +45,7 @@ def test_the_kernel_takes_many_statements_for_changes_of_one_table(targets: dict
 def queries(targets: dict[bytes, int]) -> Iterator[StatementText]:
     """Those that a server takes, of clients of any character set: the corpus has broken ones, too.
 
-    Without INSERT … TABLE, of MySQL 8.0.19 and later, which the kernel takes for a plain change.
+    Without INSERT … TABLE of MySQL 8.0.19 and later: `ViewCopy` looks for that word before it asks `simple_target`.
     """
     for statement in filter(bytes.isascii, targets):
         query = StatementText(statement, SCHEMA, server_version="5.6.24-log")
