@@ -53,7 +53,7 @@ class TableUnknown(Untranslatable):
 
 def stop(name: str, error: int, text: str, *ways: str) -> Untranslatable:
     """Return the exception to raise, with the `name`, `error` and `text` of its StopReason; `ways` to continue begin with the best."""
-    return Untranslatable(StopReason(name, text, error, "; ".join(ways)))
+    return Untranslatable(StopReason(name, text, int(error), "; ".join(ways)))
 
 
 def shown(statement: LoggedQuery | bytes | None) -> str:
