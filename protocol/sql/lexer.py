@@ -158,7 +158,8 @@ class ReadAs:
     becomes a pair of brackets. `blank` is a character beyond ASCII that is a blank, see `byte_text.blank_of`.
 
     With `is_lenient` the text may be cut: a part without an end extends to the end of the text, and nothing raises. `most` is the
-    limit of tokens and comments.
+    limit of tokens and comments. With `of_client` a comment of six digits is of a client that knows newer servers: a MySQL before 8.0,
+    which would read five of them, is not asked to read it.
     """
 
     server_version: str = ""
@@ -167,6 +168,7 @@ class ReadAs:
     folds_rows: bool = False
     blank: str = ""
     is_lenient: bool = False
+    of_client: bool = False
     most: int = _MOST_TOKENS
 
 
@@ -251,12 +253,17 @@ def is_read(mark: str, digits: str, server_version: str) -> bool:
     numbers = version_numbers(server_version)
     if numbers == (0, 0, 0) or len(digits) not in (5, 6):
         raise UnsupportedSyntax("a comment for some versions, and it is not known which the server has")
-    if len(digits) == 6 and not mariadb and numbers < (8, 0, 0):
+    if len(digits) == 6 and reads_five_digits(server_version):
         raise UnsupportedSyntax("a comment whose version the server reads otherwise")
     version = int(digits)
     if mariadb and mark == "!" and is_only_mysqls(version):
         return False
     return version <= version_id(server_version)
+
+
+def reads_five_digits(server_version: str) -> bool:
+    """Return whether this server reads five digits of a comment's version where there are six: MySQL before 8.0."""
+    return "mariadb" not in server_version.lower() and version_numbers(server_version) < (8, 0, 0)
 
 
 class _Reading:
@@ -403,6 +410,8 @@ class _Reading:
         """Return whether the server reads the content of a comment with this mark and version. Raises: UnsupportedSyntax."""
         if self._as.any_server:
             return True
+        if self._as.of_client and len(digits) == 6 and reads_five_digits(self._as.server_version):
+            return False
         try:
             return is_read(mark, digits, self._as.server_version)
         except UnsupportedSyntax as error:

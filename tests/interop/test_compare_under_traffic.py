@@ -87,14 +87,18 @@ def test_a_row_that_differs_is_proven_among_rows_that_change(compared: CompareRu
 def test_an_interrupted_comparison_goes_on_and_keeps_what_it_found(compared: CompareRun, tmp_path: Path) -> None:
     unlogged(compared.target, "UPDATE busy.hot SET n = n - 1 WHERE id = 2")
     state, script = tmp_path / "state.json", tmp_path / "repair.sql"
-    words = compared.words("--json", "--state", str(state), "--script", str(script), "--chunk-seconds", "0.01")
+    # MySQL 5.6 reserves numbers for INSERT … SELECT, which no replica with rows does.
+    ignored = ("--ignore", "auto_increment")
+    words = compared.words(
+        "--json", "--state", str(state), "--script", str(script), "--chunk-seconds", "0.01", *ignored
+    )
     command = [
         sys.executable,
         "-m",
         "relay",
         *words,
         "--rows-per-second",
-        "1000",
+        "200",  # the state is written every 2 s
         "--config",
         str(compared.relay.config),
     ]
@@ -104,12 +108,12 @@ def test_an_interrupted_comparison_goes_on_and_keeps_what_it_found(compared: Com
         process.communicate(timeout=60)
     assert kept(state)["after"] and not kept(state)["done"]
     assert "comparer" not in state.read_text()
-    found = compared.records("--state", str(state), "--script", str(script), code=1, key="summary")
+    found = compared.records("--state", str(state), "--script", str(script), *ignored, code=1, key="summary")
     assert found[0]["different"] == 1
     assert not state.exists()
     assert script.read_text().count("DELETE FROM `busy`.`hot`") == 1
     compared.repair(script)
-    compared.check_equal()
+    compared.check_equal(*ignored)
 
 
 def kept(state: Path) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:
     if facts is not None and "/*" in statement:
         # an unknown version reads no comment that is for some versions
         version = ".".join(map(str, max(facts.version_numbers, (0, 0, 1))))
-        read_as = ReadAs(version + "-MariaDB" * facts.is_mariadb, blank=_BLANK, most=_MOST_PIECES)
+        read_as = ReadAs(version + "-MariaDB" * facts.is_mariadb, blank=_BLANK, of_client=True, most=_MOST_PIECES)
     try:
         found = sql_text(statement, read_as).tokens
     except TooManyTokens:

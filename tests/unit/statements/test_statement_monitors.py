@@ -211,6 +211,7 @@ def test_a_limit_of_none_leaves_no_row(statement: str) -> None:
         ("SELECT /*!50700 1, */ 2", MYSQL_57, 2), ("SELECT /*!50700 1, */ 2", MARIADB_10, 1),
         ("SELECT /*!100100 1, */ 2", MARIADB_10, 2), ("SELECT /*M!100100 1, */ 2", MARIADB_10, 2),
         ("SELECT /*M!100100 1, */ 2", MYSQL_84, 1), ("SELECT /*M! 1, */ 2", MARIADB_10, 2), ("SELECT /*! 1, */ 2", MYSQL_55, 2),
+        ("SELECT /*!110500 1, */ 2", MYSQL_55, 1),
     ],
     ids=lambda item: item.version if isinstance(item, SourceFacts) else "",
 )  # fmt: skip
