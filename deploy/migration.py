@@ -279,7 +279,7 @@ def migrate(work: Path, *, keep: bool, source_name: str = SOURCES[0], binlog_for
             asked(relay, "view", "list")
             title("5. Compare, while the source is written to: does the new server have its tables?")
             say(f"  both servers have an account {ACCOUNT} with {', '.join(PRIVILEGES)}")
-            asked(relay, *CompareRun(relay, source, first).words("--ignore", "auto_increment"))
+            asked(relay, *CompareRun(relay, followed, first).words("--ignore", "auto_increment"))
             title("6. Cut over: writes stop")
             traffic.stop()
             say(
