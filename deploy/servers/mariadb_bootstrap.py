@@ -34,6 +34,7 @@ def make_system_schema(server: Sequence[str], scripts: Path, data: Path, work: P
             server[0],
             *server[1:],
             f"--datadir={data}",
+            f"--tmpdir={work}",  # TMPDIR may belong to another account
             "--log-warnings=0",
             "--enforce-storage-engine=",
             "--skip-name-resolve",
