@@ -1,11 +1,17 @@
-"""The settings of this process's interpreter: the switching of threads, and the objects that the garbage collector skips."""
+"""The settings of this process's interpreter: the switching of threads, and when the garbage collector searches which objects."""
 
+import asyncio
 import gc
 import sys
+import time
 from typing import Final
 
 # Python's default is 0.005: the longest time for which the loop may be held at all.
 _SWITCH_INTERVAL_S: Final = 0.0005
+_SEARCHED_EVERY_S: Final = 5.0
+_ALL_EVERY_S: Final = 3600.0
+_MOST_GROWTH: Final = 2
+_NEVER: Final = 1 << 30
 
 
 def share_interpreter() -> None:
@@ -36,3 +42,40 @@ def keep_what_is_here() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+class GarbageSearch:
+    """Searches what came since the last search, in a turn of the event loop that does nothing else.
+
+    Python begins its search of all objects in the middle of whatever statement or packet is being worked off: 23 ms for the 31,000
+    objects of a relay with some clients. What survives a search here is excluded from the next ones. Once an hour all objects are
+    searched if they have doubled: some of them may be garbage by now.
+    """
+
+    def __init__(self) -> None:
+        self._kept = gc.get_freeze_count()
+        self._all_at = time.monotonic() + _ALL_EVERY_S
+
+    def begin(self) -> None:
+        """Search from now on, on the running loop."""
+        gc.set_threshold(*gc.get_threshold()[:2], _NEVER)
+        self._wait()
+
+    def _wait(self) -> None:
+        asyncio.get_running_loop().call_later(_SEARCHED_EVERY_S, self._search)
+
+    def _search(self) -> None:
+        self._wait()
+        if gc.get_count()[2]:  # something survived the search of what is youngest
+            self.search()
+
+    def search(self) -> None:
+        """Search now."""
+        if time.monotonic() >= self._all_at:
+            self._all_at = time.monotonic() + _ALL_EVERY_S
+            if gc.get_freeze_count() > self._kept * _MOST_GROWTH:
+                gc.unfreeze()
+                self._kept = 0
+        gc.collect()
+        gc.freeze()
+        self._kept = self._kept or gc.get_freeze_count()

@@ -39,7 +39,7 @@ from relay.packed.packing_room import RESERVE_BYTES, PackingRoom, reserve_of
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
-from relay.process.interpreter import keep_what_was_made, share_interpreter
+from relay.process.interpreter import GarbageSearch, keep_what_was_made, share_interpreter
 from relay.process.notify_socket import NotifySocket
 from relay.retention.decision import Place
 from relay.retention.retention import Retention
@@ -150,6 +150,7 @@ class Relay:
             return exit_code_of(error)
         self._archive = archive
         keep_what_was_made()
+        GarbageSearch().begin()
         monitored = config.http.max_connections if config.http.enabled else 0
         descriptors = share_descriptors(config.listen.descriptors, len(config.views), monitored)
         uuid = own_uuid(config.archive_directory)

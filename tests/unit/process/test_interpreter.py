@@ -1,5 +1,6 @@
 """The interpreter's settings: when a thread gives way, what the search for garbage passes over."""
 
+import asyncio
 import gc
 import sys
 import weakref
@@ -7,7 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from relay.process.interpreter import keep_what_is_here, keep_what_was_made, look_for_no_garbage, share_interpreter
+from relay.process import interpreter
+from relay.process.interpreter import (
+    GarbageSearch,
+    keep_what_is_here,
+    keep_what_was_made,
+    look_for_no_garbage,
+    share_interpreter,
+)
 
 
 class Loop:
@@ -19,8 +27,9 @@ class Loop:
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    interval_s = sys.getswitchinterval()
+    interval_s, threshold = sys.getswitchinterval(), gc.get_threshold()
     yield
+    gc.set_threshold(*threshold)
     sys.setswitchinterval(interval_s)
     gc.unfreeze()
     gc.enable()
@@ -51,4 +60,40 @@ def test_garbage_is_looked_for_again_in_what_comes_behind_a_start() -> None:
     assert not any(one is made for one in gc.get_objects())
     garbage = weakref.ref(Loop())
     gc.collect()
+    assert garbage() is None
+
+
+def test_a_search_frees_garbage_and_passes_over_what_survived_one() -> None:
+    search = GarbageSearch()
+    kept, garbage = Loop(), weakref.ref(Loop())
+    search.search()
+    assert garbage() is None
+    assert not any(one is kept for one in gc.get_objects())
+
+
+def test_what_became_garbage_after_a_search_is_found_once_it_has_doubled_the_objects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interpreter, "_ALL_EVERY_S", 0.0)
+    search = GarbageSearch()
+    search.search()
+    many = [Loop() for _ in range(2 * gc.get_freeze_count())]
+    search.search()
+    garbage = weakref.ref(many[0])
+    many.clear()
+    assert garbage() is not None
+    search.search()
+    assert garbage() is None
+
+
+async def test_searches_are_turns_of_the_loop_and_not_within_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "_SEARCHED_EVERY_S", 0.01)
+    GarbageSearch().begin()
+    garbage = weakref.ref(Loop())
+    before = gc.get_stats()[2]["collections"]
+    kept = [[one] for one in range(200_000)]
+    assert gc.get_stats()[2]["collections"] == before
+    assert len(kept) == 200_000
+    while gc.get_stats()[2]["collections"] == before:
+        await asyncio.sleep(0.01)
     assert garbage() is None
