@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,6 +41,28 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return "tests/audit" if nodeid.startswith("tests/audit/") else str(super()._split_scope(nodeid))
 
     return OneSpark(config, log)
+
+
+# Directories of tests of this file that passed, and how many had failed by then; those of the file before.
+_passed: list[Path] = []
+_passed_before: list[Path] = []
+_failed = 0
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Remove the directories of tests that passed, which would fill the memory that they lie in, when the file after theirs is done:
+    a thread of a test may still write to its directory for a moment."""
+    global _failed
+    made = (getattr(item, "funcargs", None) or {}).get("tmp_path")
+    if made is not None and item.session.testsfailed == _failed:
+        _passed.append(made)
+    _failed = item.session.testsfailed
+    if nextitem is None or nextitem.path != item.path:
+        for path in _passed_before:
+            shutil.rmtree(path, ignore_errors=True)
+        _passed_before[:] = _passed
+        _passed.clear()
 
 
 # The servers that tests of this process asked for, with their versions.
