@@ -47,7 +47,7 @@ class StatementKind(NamedTuple):
 
 
 _DEFINES: Final = frozenset(("CREATE", "ALTER", "DROP", "RENAME"))
-_OBJECTS: Final = _DEFINES | {"TRUNCATE"}
+DEFINING_VERBS: Final = _DEFINES | {"TRUNCATE"}
 _UNSURE: Final = StatementKind(Purpose.UNSURE)
 _NOTHING: Final = StatementKind(Purpose.OTHER)
 _BY_VERB: Final = {
@@ -78,7 +78,7 @@ _THING: Final = re.compile(
     % {**GAPS, b"account": _ACCOUNT},
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_THINGS: Final = {
+DEFINED_OBJECTS: Final = {
     **{
         word: word
         for word in (
@@ -119,11 +119,11 @@ def _kind(text: bytes, stop: int, verb: str) -> StatementKind:
         return StatementKind(purpose, verb)
     if is_crowded(text, stop):
         return _UNSURE
-    if verb in _OBJECTS:
+    if verb in DEFINING_VERBS:
         about = _THING.match(text, stop)
         if about is None:
             return StatementKind(Purpose.DEFINITION, verb)
-        thing = _THINGS.get(about["thing"].decode().upper(), "")
+        thing = DEFINED_OBJECTS.get(about["thing"].decode().upper(), "")
         purpose = Purpose.ACCOUNTS if thing in ("USER", "ROLE") else Purpose.DEFINITION
         return StatementKind(purpose, verb, thing, about["temporary"] is not None)
     after = _AFTER[verb].match(text, stop) if verb in _AFTER else None

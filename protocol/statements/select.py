@@ -163,8 +163,8 @@ def _reads_table(tokens: Sequence[Token]) -> bool:
     ]
     if len(places) != 1 or places[0] + 1 >= len(tokens) or not places[0]:
         return bool(places)
-    behind = tokens[places[0] + 1 :]
-    return not (behind[0].is_word("DUAL") and (len(behind) == 1 or behind[1].is_word("WHERE")))
+    following = tokens[places[0] + 1 :]
+    return not (following[0].is_word("DUAL") and (len(following) == 1 or following[1].is_word("WHERE")))
 
 
 def _asks_for_quorum(statement: Statement, tokens: Sequence[Token]) -> bool:

@@ -159,7 +159,7 @@ def _records(outcome: ExportOutcome) -> Iterator[dict[str, object]]:
             "seam": seam.kind,
             "leads_on": seam.leads_on,
             "before": str(seam.before),
-            "behind": str(seam.behind),
+            "behind": str(seam.after),
             "text": seam.text,
         }
     filter = outcome.filter

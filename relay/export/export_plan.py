@@ -53,13 +53,13 @@ class ExportPiece:
 @dataclass(frozen=True, slots=True)
 class ExportSeam:
     """A place where one exported file does not simply lead to the next. `kind` is accepted_gap, missing_files, cut_transaction,
-    damaged_end or change_of_source. With `leads_on` nothing is missing there. `before` and `behind` are the places on both sides;
+    damaged_end or change_of_source. With `leads_on` nothing is missing there. `before` and `after` are the places on both sides;
     `text` is whole sentences."""
 
     kind: str
     leads_on: bool
     before: Position
-    behind: Position
+    after: Position
     text: str
 
 
@@ -131,43 +131,43 @@ def _is_head(piece: ExportPiece, layer: FileLayer) -> bool:
 
 def _seam(directory: Path, file: ReadableFile, following: ReadableFile) -> ExportSeam | None:
     before = Position(file.name, file.stop)
-    behind = Position(following.name, FIRST_EVENT)
+    after = Position(following.name, FIRST_EVENT)
     if file.generation != following.generation:
-        return _between_generations(directory, following, before, behind)
+        return _between_generations(directory, following, before, after)
     if file.file.damaged:
         text = f"{before}: what stands behind it in this file is damaged and cannot be read: 'archive repair' fetches it again."
-        return ExportSeam("damaged_end", False, before, behind, text)
+        return ExportSeam("damaged_end", False, before, after, text)
     if following.file.number != file.file.number + 1:
         missing = following.file.number - file.file.number - 1
         text = f"{missing} file(s) between {file.name} and {following.name} are not in the archive."
-        return ExportSeam("missing_files", False, before, behind, text)
+        return ExportSeam("missing_files", False, before, after, text)
     if file.file.cut:
         text = (
             f"{before}: the source crashed inside the transaction that begins there and never ended it. It is left out, as each "
             "server leaves it out."
         )
-        return ExportSeam("cut_transaction", True, before, behind, text)
+        return ExportSeam("cut_transaction", True, before, after, text)
     return None
 
 
-def _between_generations(directory: Path, following: ReadableFile, before: Position, behind: Position) -> ExportSeam:
+def _between_generations(directory: Path, following: ReadableFile, before: Position, after: Position) -> ExportSeam:
     path = generation_path(directory, following.generation)
     try:
         gap = gap_before(path) if following.generation != FIRST else None
     except GapUnreadable as error:
-        text = f"What is missing between {before} and {behind} is not known: {error}."
-        return ExportSeam("accepted_gap", False, before, behind, text)
+        text = f"What is missing between {before} and {after} is not known: {error}."
+        return ExportSeam("accepted_gap", False, before, after, text)
     if gap is not None:
         return ExportSeam("accepted_gap", gap.is_whole and not gap.has_lost, gap.fork, gap.to, _gap_text(gap))
     origin = _origin(path)
     if origin is not None and origin.state:
-        text = f"Behind {before} another source goes on with {behind}; what its files repeat is left out, by GTID."
-        return ExportSeam("change_of_source", True, before, behind, text)
+        text = f"Behind {before} another source goes on with {after}; what its files repeat is left out, by GTID."
+        return ExportSeam("change_of_source", True, before, after, text)
     text = (
-        f"Behind {before} another source goes on with {behind}. Without GTIDs it is not known which of its transactions the files "
+        f"Behind {before} another source goes on with {after}. Without GTIDs it is not known which of its transactions the files "
         "before it hold already."
     )
-    return ExportSeam("change_of_source", False, before, behind, text)
+    return ExportSeam("change_of_source", False, before, after, text)
 
 
 def _gap_text(gap: AcceptedGap) -> str:

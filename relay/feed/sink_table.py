@@ -166,7 +166,7 @@ class SinkTable:
         for one in (*batch.unseen, *part.unseen):
             if self._is_touched(one, batch, part):
                 self.mark_stale(self.history, one)
-        rows = self._kept(part.rows.behind(place), batch, self._engine(part, batch))
+        rows = self._kept(part.rows.after(place), batch, self._engine(part, batch))
         told = [one for one in part.definitions if place is None or one.start >= place]
         tables = with_definitions(rows.pieces(), told)
         if rows.is_small:
@@ -221,7 +221,7 @@ class SinkTable:
         fed = self.current.place
         if fed is not None and fed >= place:
             return
-        rows = rows.behind(fed)
+        rows = rows.after(fed)
         if not rows.num_rows:
             return
         known, told = self._table_rows(rows, batch)

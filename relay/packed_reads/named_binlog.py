@@ -47,12 +47,6 @@ def bucket_url(place: str) -> str | None:
     return None if match is None else f"{match[1]}://{place[match.end() :]}"
 
 
-def binlog_name(place: str) -> str:
-    """Return the plain name of the binlog at `place`."""
-    name = place.rstrip("/").rpartition("/")[2]
-    return plain_name(name) or name
-
-
 def bucket_of(url: str) -> tuple[ObjectStore, str]:
     """Return the bucket of a URL, opened with the settings of the environment, and the key in it. Raises: OSError."""
     parts = urlsplit(url)

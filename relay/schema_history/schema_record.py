@@ -108,17 +108,17 @@ def table_of_line(one: Line) -> Table:
 
 @dataclass(slots=True)
 class _Version:
-    """A table from `first` on, before `behind`; None: it was dropped. Its foreign keys may be known for less."""
+    """A table from `first` on, before `stop`; None: it was dropped. Its foreign keys may be known for less."""
 
     first: Place
-    behind: Place
+    stop: Place
     table: Table | None
     foreign_keys: tuple[Place, Place] = (_NOWHERE, _FAR)
 
     def at(self, place: Place) -> Table | None:
         """Return the table as far as it is known at one of these places."""
-        first, behind = self.foreign_keys
-        if self.table is None or self.table.foreign_keys is None or first <= place < behind:
+        first, stop = self.foreign_keys
+        if self.table is None or self.table.foreign_keys is None or first <= place < stop:
             return self.table
         return replace(self.table, foreign_keys=None)
 
@@ -154,14 +154,14 @@ class _Watch:
         return self._between([self.renamed.get(table.lower(), ()) for table in tables], place)
 
     def _between(self, noted: Iterable[Sequence[Place]], place: Place) -> tuple[Place, Place]:
-        first, behind = self.first, _FAR
+        first, stop = self.first, _FAR
         for places in noted:
             at = bisect.bisect_left(places, place)
             if at:
                 first = max(first, places[at - 1])
             if at < len(places):
-                behind = min(behind, places[at])
-        return first, behind
+                stop = min(stop, places[at])
+        return first, stop
 
 
 class RecordedSchema:
@@ -211,11 +211,11 @@ class RecordedSchema:
                 key = (str(one.facts["schema"]), str(one.facts["table"]))
             except (KeyError, TypeError, AttributeError):
                 continue
-            first, behind = watch.around(key[1], one.place)
-            if behind == _FAR and watch is not watches[-1]:
-                behind = watch.last
+            first, stop = watch.around(key[1], one.place)
+            if stop == _FAR and watch is not watches[-1]:
+                stop = watch.last
             if one.facts.get("by") != WORKED_OUT:
-                version = _Version(first, behind, table)
+                version = _Version(first, stop, table)
                 if table is not None and table.parents:
                     version.foreign_keys = watch.around_names((name for _schema, name in table.parents), one.place)
                 self._versions.setdefault(key, []).append(version)
@@ -259,7 +259,7 @@ class RecordedSchema:
         """Return the last answer, with the foreign keys of an earlier one where its own are not valid at the place."""
         found: Table | None = None
         for version in reversed(self._versions.get(key, ())):
-            if version.first <= place < version.behind:
+            if version.first <= place < version.stop:
                 table = version.at(place)
                 if table is None:
                     break
@@ -290,7 +290,7 @@ class RecordedSchema:
         found = set(self._history.changes())
         for key, versions in self._versions.items():
             for one in versions:
-                found |= {(place, key) for place in (one.first, one.behind, *one.foreign_keys)}
+                found |= {(place, key) for place in (one.first, one.stop, *one.foreign_keys)}
         return sorted(one for one in found if _NOWHERE < one[0] < _FAR)
 
     def worked_out(self, schema: str, name: str, file: str, offset: int) -> Table | None:
@@ -304,11 +304,11 @@ class RecordedSchema:
 
     def standing_worked_out(self, place: Place) -> list[Table]:
         """Return the other tables that are known at a place: by statements only."""
-        asked = {key for key, versions in self._versions.items() for one in versions if one.first <= place < one.behind}
+        asked = {key for key, versions in self._versions.items() for one in versions if one.first <= place < one.stop}
         return [
             table
-            for first, behind, table in self._history.tables()
-            if first <= place and (behind is None or place < behind) and (table.schema, table.name) not in asked
+            for first, stop, table in self._history.tables()
+            if first <= place and (stop is None or place < stop) and (table.schema, table.name) not in asked
         ]
 
     def charsets(self) -> dict[str, CharsetDefault]:
@@ -334,15 +334,15 @@ class RecordedSchema:
 
     def spans(self) -> Iterator[tuple[Place, Place, Table]]:
         """Yield every version of every table: from where, up to where it is valid; those of a table in the order of the answers."""
-        for first, behind, table in self._history.tables():
-            yield first, behind or _FAR, table
+        for first, stop, table in self._history.tables():
+            yield first, stop or _FAR, table
         for versions in self._versions.values():
             for version in versions:
                 if version.table is not None:
                     table = version.table
                     if version.foreign_keys != (_NOWHERE, _FAR):
                         table = replace(table, foreign_keys=None)
-                    yield version.first, version.behind, table
+                    yield version.first, version.stop, table
 
 
 def _beginning(place: Place) -> Place:

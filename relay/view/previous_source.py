@@ -6,23 +6,23 @@ from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
 
 
-def behind_source(settings: ViewSettings, known: bytes) -> ViewCheckpoint:
+def checkpoint_after_source(settings: ViewSettings, known: bytes) -> ViewCheckpoint:
     """Return the beginning of the other source's first file. `known` is the rules' state at the end of the former one. The view depends
     on the other's binlogs alone, except for numbers of a MariaDB, whose binlogs do not say which the view assigned. Raises:
     Untranslatable.
     """
-    return begun_behind(rules_of(settings).after_source(known))
+    return first_checkpoint(rules_of(settings).after_source(known))
 
 
-def begun_behind(rules: bytes) -> ViewCheckpoint:
-    """Return the same checkpoint, with the rules' state for it."""
+def first_checkpoint(rules: bytes) -> ViewCheckpoint:
+    """Return the checkpoint before the first file of a source, with the state of the rules."""
     return ViewCheckpoint.of_file(FIRST_GNO, rules)
 
 
-def why_not_behind(settings: ViewSettings, known: bytes) -> StopReason | None:
+def why_not_after_source(settings: ViewSettings, known: bytes) -> StopReason | None:
     """Return why a view cannot continue with another source; None: it can, as far as the rules are concerned."""
     try:
-        behind_source(settings, known)
+        checkpoint_after_source(settings, known)
     except Untranslatable as error:
         return error.reason
     return None

@@ -172,7 +172,7 @@ def test_a_table_that_had_engines_of_both_kinds_had_each_in_its_time() -> None:
     defined = [EngineSpan("t", (0, 100), HIGH, first)]
     recorded = [EngineSpan("t", (1, 50), (2, 0), second)]
     closed = [Closed("t", "xid", (0, 40)), Closed("t", "commit", (0, 60))]
-    spans = [(span.first, span.behind, span.engine.transactional) for span in engine_spans(recorded, defined, closed)]
+    spans = [(span.first, span.stop, span.engine.transactional) for span in engine_spans(recorded, defined, closed)]
     assert spans == [
         (LOW, (0, 100), True),
         ((0, 100), (1, 50), False),
@@ -191,7 +191,7 @@ def test_what_a_relay_recorded_is_true_where_it_was(tmp_path: Path) -> None:
     lines += [line("definition", "bin.000005", 700, names=["t"]), table_line(facts[1], "bin.000005", 800)]
     (tmp_path / SCHEMA_NAME).write_text("".join(lines))
     (later / SCHEMA_NAME).write_text(line("watched", "b.000001", 4) + table_line(facts[0], "b.000001", 4))
-    spans = [(span.first, span.behind, span.engine.name) for span in recorded_engines(LocalStore(), files)]
+    spans = [(span.first, span.stop, span.engine.name) for span in recorded_engines(LocalStore(), files)]
     assert spans == [((0, 0), (1, 700), "MyISAM"), ((1, 700), (2, 0), "InnoDB"), ((2, 4), (3, 0), "MyISAM")]
 
 

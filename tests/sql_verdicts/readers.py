@@ -8,7 +8,6 @@ import collections
 import contextlib
 import functools
 import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -24,6 +23,7 @@ from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.statements import named_tables, order_dependence
+from protocol.sql.statements.statement_head import statement_head
 from protocol.sql.statements.statement_names import defined_names
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import (
@@ -422,32 +422,14 @@ def _export(statement: bytes, setting: Setting) -> Any:
     }
 
 
-_AUDIT: Final = ("_CHANGES", "_DEFINES", "_DEFINITION", "_NAMES", "_ENGINE")
-
-
-@functools.cache
-def _audit_patterns() -> dict[str, re.Pattern[str]]:
-    """Spark's patterns, which are Java's, as Python writes them."""
-    from relay.audit.shared import statement_tables
-
-    found = {}
-    for name in _AUDIT:
-        text = getattr(statement_tables, name).replace(r"\x{80}", r"\x80").replace(r"\x{10FFFF}", "\U0010ffff")
-        found[name] = re.compile(text, re.ASCII)
-    return found
-
-
 @reader(
     "tables: audits",
-    "what Spark's patterns find: the table changed, defined, named, the kind, the engine",
+    "the head by which Spark's columns have the table changed, defined, named, the kind, the engine",
     by_mode=False,
     by_server=Servers.NO,
 )
 def _audits(statement: bytes, setting: Setting) -> Any:
-    text = _text(statement)
-    return {
-        name: None if (one := found.search(text)) is None else one.groups() for name, found in _audit_patterns().items()
-    }
+    return statement_head(_text(statement))
 
 
 @reader(

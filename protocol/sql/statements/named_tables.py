@@ -11,6 +11,7 @@ from protocol.sql.sql_mode import ANSI_QUOTES
 from protocol.sql.statements.statement import SqlStatement
 from protocol.sql.statements.statement_words import StatementWords
 from protocol.sql.tables.source_table import TableName
+from protocol.sql.tables.token_cursor import TokenCursor
 
 _MODIFIERS: Final = ("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "QUICK", "CONCURRENT", "LOCAL")
 # Words before a parenthesis that call nothing.
@@ -287,7 +288,7 @@ def called_routines(query: SqlStatement) -> list[TableName]:
     return list(found)
 
 
-def skip_common_tables(words: StatementWords) -> None:
+def skip_common_tables(words: TokenCursor) -> None:
     """Skip WITH and the queries that it names, before UPDATE, DELETE or a query (8.0 and later). Raises: UnsupportedSyntax."""
     if not words.accept("WITH"):
         return

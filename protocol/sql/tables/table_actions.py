@@ -3,6 +3,7 @@
 from typing import Final
 
 from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.tables.altered_parts import AlteredPart, read_altered_key, read_dropped, read_renamed
 from protocol.sql.tables.ddl_reader import DdlReader
 from protocol.sql.tables.ddl_statement import (
     Action,
@@ -206,37 +207,17 @@ class _Actions:
             self._partitions("DROP")
         elif word == "SYSTEM" or (word == "PERIOD" and reader.word(1) == "FOR"):
             raise UnsupportedSyntax("system versioning")
-        elif reader.accept("PRIMARY", "KEY"):
-            clauses.append(DropKey("PRIMARY"))
-        elif reader.accept("INDEX") or reader.accept("KEY"):
-            reader.accept("IF", "EXISTS")
-            clauses.append(DropKey(reader.name()))
-        elif reader.accept("FOREIGN", "KEY"):
-            reader.accept("IF", "EXISTS")
-            clauses.append(DropForeignKey(reader.name()))
-        elif reader.accept("CONSTRAINT"):
-            reader.accept("IF", "EXISTS")
-            clauses.append(DropKey(reader.name(), or_constraint=True))
-        elif reader.accept("CHECK"):
-            clauses.append(DropCheck(reader.name()))
         else:
-            reader.accept("COLUMN")
-            exists = reader.accept("IF", "EXISTS")
-            clauses.append(DropColumn(reader.column_name(), exists))
-            reader.accept("RESTRICT") or reader.accept("CASCADE")
+            clauses.append(_drop_of(read_dropped(reader)))
 
     def _rename_clause(self) -> None:
         reader, made = self._reader, self._made
-        if reader.accept("COLUMN"):
-            exists = reader.accept("IF", "EXISTS")
-            old = reader.column_name()
-            reader.expect("TO")
-            made.clauses.append(RenameColumn(old, reader.column_name(), exists))
-        elif reader.accept("INDEX") or reader.accept("KEY"):
-            reader.accept("IF", "EXISTS")
-            old = reader.name()
-            reader.expect("TO")
-            made.clauses.append(RenameKey(old, reader.name()))
+        if reader.word() in ("COLUMN", "INDEX", "KEY"):
+            part = read_renamed(reader)
+            exists = part.exists is not None
+            made.clauses.append(
+                RenameKey(part.name, part.new) if part.is_key else RenameColumn(part.name, part.new, exists)
+            )
         else:
             reader.accept("TO") or reader.accept("AS") or reader.accept("=")
             made.rename = reader.table_name()
@@ -244,12 +225,7 @@ class _Actions:
     def _alter_clause(self, clauses: list[Clause]) -> None:
         reader = self._reader
         if reader.word() in ("INDEX", "KEY", "CHECK", "CONSTRAINT"):
-            reader.take()
-            reader.accept("IF", "EXISTS")
-            reader.name()
-            reader.accept("NOT")
-            if reader.take().upper not in ("VISIBLE", "INVISIBLE", "IGNORED", "ENFORCED"):
-                raise UnsupportedSyntax("what becomes of an index")
+            read_altered_key(reader)
             return
         reader.accept("COLUMN")
         exists = reader.accept("IF", "EXISTS")
@@ -263,3 +239,13 @@ class _Actions:
                 clauses.append(SetDefault(name, reader.value(), exists))
             elif not (reader.accept("VISIBLE") or reader.accept("INVISIBLE")):
                 raise UnsupportedSyntax(f"SET {reader.text()}")
+
+
+def _drop_of(part: AlteredPart) -> Clause:
+    if part.kind == "COLUMN":
+        return DropColumn(part.name, part.exists is not None)
+    if part.kind == "FOREIGN":
+        return DropForeignKey(part.name)
+    if part.kind == "CHECK":
+        return DropCheck(part.name)
+    return DropKey(part.name or "PRIMARY", or_constraint=part.kind == "CONSTRAINT")

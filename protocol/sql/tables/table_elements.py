@@ -117,11 +117,21 @@ def key_options(reader: DdlReader) -> None:
 
 
 def if_not_exists(reader: DdlReader) -> Attribute | None:
-    """Read IF NOT EXISTS, if it comes next."""
-    start, value = reader.start_of_next(), reader.peek(2).start
-    if not reader.accept("IF", "NOT", "EXISTS"):
+    """Read IF NOT EXISTS."""
+    return _condition(reader, "NOT")
+
+
+def if_exists(reader: DdlReader) -> Attribute | None:
+    """Read IF EXISTS."""
+    return _condition(reader)
+
+
+def _condition(reader: DdlReader, *no: str) -> Attribute | None:
+    start, words = reader.start_of_next(), ("IF", *no, "EXISTS")
+    if not reader.accept(*words):
         return None
-    return Attribute("IF NOT EXISTS", start, value, reader.stop_of_last())
+    stop = reader.stop_of_last()
+    return Attribute(" ".join(words), start, stop, stop)
 
 
 def key_element(reader: DdlReader) -> AddKey | AddForeignKey | bool | None:

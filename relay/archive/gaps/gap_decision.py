@@ -18,12 +18,12 @@ class GapDecision:
         self._directory = directory
         self.gap: AcceptedGap | None = None
 
-    def load(self, behind: AcceptedGap | None) -> None:
+    def load(self, after: AcceptedGap | None) -> None:
         """Load what an earlier run, or `archive accept-gap`, left. behind: the gap after which the newest generation begins; this one
         was carried out. Blocking."""
         try:
             gap = kept_gap(self._directory, ACCEPTED_NAME)
-            if gap is not None and gap == behind:
+            if gap is not None and gap == after:
                 self._remove()
                 return
         except (GapUnreadable, OSError) as error:

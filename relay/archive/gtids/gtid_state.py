@@ -48,7 +48,7 @@ class FileGtids:
 
     inside: bytes | None
     before: GtidList | None
-    behind: GtidList | None
+    after: GtidList | None
     anonymous: bool
 
 
@@ -266,11 +266,11 @@ class GtidState:
             self._not_here |= unheard
             self._executed.add_set(unheard)
 
-    def _note_break(self, behind: GtidList, head: GtidList) -> None:
+    def _note_break(self, after: GtidList, head: GtidList) -> None:
         """Note that the newest file's list is not the state after the file before it."""
         if len(self._befores) > 1:
             kept = {gtid.domain_id for gtid in head}
-            gone = GtidList(gtid for gtid in behind if gtid.domain_id not in kept)
+            gone = GtidList(gtid for gtid in after if gtid.domain_id not in kept)
             self._breaks[self._dropped + len(self._names) - 1] = gone
             self.forgotten.update(gtid.domain_id for gtid in gone)
 

@@ -46,7 +46,7 @@ class FileHead:
 class FileSnapshot:
     """The published part of a file, as it was on the event loop. All methods block.
 
-    Of a complete file: `inside`: MySQL's transactions in it, encoded; `before`, `behind`: MariaDB's state before it and after it.
+    Of a complete file: `inside`: MySQL's transactions in it, encoded; `before`, `after`: MariaDB's state before it and after it.
     None if unknown. anonymous: whether it has a transaction without a GTID.
     """
 
@@ -56,7 +56,7 @@ class FileSnapshot:
     checksum: bool
     inside: bytes | None = None
     before: GtidList | None = None
-    behind: GtidList | None = None
+    after: GtidList | None = None
     anonymous: bool = False
     layer: FileLayer = field(default=_DISK, repr=False, compare=False)
 

@@ -17,7 +17,7 @@ from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.job import Job
 from relay.audit.runner.look_alikes import look_alikes
-from relay.audit.shared.statement_tables import defined_thing, named_table
+from relay.audit.shared.statement_tables import defined_thing, head_of, named_table
 from relay.binlog_tables.plan.packed_store import store_of
 from relay.report.content import Bars, Kind, OverTime, ReportTable, Section
 from relay.report.text import number_of
@@ -25,10 +25,10 @@ from relay.report.time_steps import time_step
 
 _SHOWN_STATEMENT: Final = 400
 _SHOWN_CHANGES: Final = 12
-_OF_TABLES: Final = r" (TABLE|INDEX)$"
+_CONDITIONS: Final = ("temporary", "if_not_exists")
 _NOT_FOLLOWED: Final = (
-    "error_code = 0 AND (what = 'ALTER TABLE' AND NOT known OR what = 'CREATE TABLE' AND known IS NULL AND table IS NOT NULL "
-    r"AND NOT statement RLIKE '(?i)\\bTEMPORARY\\b|\\bIF\\s+NOT\\s+EXISTS\\b')"
+    "error_code = 0 AND (what = 'ALTER TABLE' AND NOT known "
+    "OR what = 'CREATE TABLE' AND known IS NULL AND table IS NOT NULL AND NOT temporary AND NOT if_not_exists)"
 )
 _CHANGES: Final = "file string, position bigint, table string, known boolean, changes array<string>"
 
@@ -77,7 +77,8 @@ def _statements(audit: Audit) -> DataFrame:
         read.where("digest_text IS NOT NULL")
         .withColumn("what", defined_thing())
         .where("what IS NOT NULL")
-        .withColumn("named", F.when(F.col("what").rlike(_OF_TABLES) | ~F.col("what").contains(" "), named_table()))
+        .withColumn("named", named_table())
+        .withColumns({name: head_of()[name] for name in _CONDITIONS})
         .withColumn("statement", F.udf(_shown, "string", useArrow=False)("digest_text"))
         .drop("digest_text")
     )
@@ -97,7 +98,7 @@ def _with_changes(audit: Audit, statements: DataFrame, changes: list[SchemaChang
         .where(audit.wants_table(F.coalesce("table", F.lit(""))) if audit.options.tables else F.lit(True))
         .select(
             *("file", "position", "time", "what", "schema", "table", "changes", "statement", "thread_id", "error_code"),
-            "known",
+            *("known", *_CONDITIONS),
         )
     )
 

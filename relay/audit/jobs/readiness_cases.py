@@ -18,14 +18,10 @@ from relay.audit.readiness.logged_statement import LoggedStatement
 from relay.audit.runner.audit import Audit
 from relay.audit.shared.event_counts import event_counts
 from relay.audit.shared.group_engines import changed_groups
-from relay.audit.shared.statement_tables import changed_table, defined_table
+from relay.audit.shared.statement_tables import changed_table, created_table, head_of
 
 _INSERT_ID: Final = 2
 _KEY: Final = ["sql_mode", "seeds", "loads", "schema", "digest_text"]
-_TEMPORARY: Final = r"(?i)^\s*CREATE\s+TEMPORARY\s+TABLE"
-_CHANGES: Final = r"(?i)^\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD)\b"
-# With IF NOT EXISTS the table may have existed.
-_CREATES: Final = r"(?i)^\s*CREATE\s+TABLE(?!\s+IF\b)"
 # This finds month or day 00 in a value of a row's JSON.
 _ZERO_DATE: Final = r'"[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)[ "]'
 
@@ -52,9 +48,7 @@ def statement_digests(audit: Audit) -> DataFrame:
 
 def older_table_cases(digests: DataFrame) -> DataFrame:
     """Return tables that statements change, without a CREATE TABLE in what was read. A case is a table in a file."""
-    without_temporary = F.regexp_replace("digest_text", _TEMPORARY, "CREATE TABLE")
-    made = digests.withColumn("digest_text", without_temporary).where(F.col("digest_text").rlike(_CREATES))
-    made = made.select(F.lower(defined_table()).alias("made")).where("made IS NOT NULL").distinct()
+    made = digests.select(F.lower(created_table()).alias("made")).where("made IS NOT NULL").distinct()
     changed = digests.withColumn("text", changed_table()).where("text IS NOT NULL AND text NOT LIKE 'mysql.%'")
     return (
         changed.join(F.broadcast(made), F.expr("lower(text) = made"), "left_anti")
@@ -67,8 +61,9 @@ def older_table_cases(digests: DataFrame) -> DataFrame:
 def logged_changes_cases(digests: DataFrame) -> DataFrame:
     """Return changes of rows that were logged as statements. A case is a kind of them in a file."""
     return (
-        digests.withColumn("text", F.upper(F.regexp_extract("digest_text", _CHANGES, 1)))
-        .where("text <> ''")
+        digests.withColumn("head", head_of())
+        .where("head.changes_rows")
+        .withColumn("text", F.col("head.verb"))
         .groupBy("file", "text")
         .agg(F.sum("count").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
         .select(F.lit(view_checks.LOGGED_CHANGES.name).alias("check"), "count", "text", "file", "position", "time")

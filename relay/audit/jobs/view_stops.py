@@ -60,9 +60,9 @@ def view_stops(audit: Audit, *, of_mariadb: bool = False) -> StopsFound:
         if isinstance(gap, AcceptedGap):
             files = _up_to_gap(files, sources - 1, gap)
         for file, end in held:
-            behind = source_stops.gap_in_archive(files[-1].name) if gap is not None and file is held[0][0] else None
+            after = source_stops.gap_in_archive(files[-1].name) if gap is not None and file is held[0][0] else None
             opened = partial(store.open, file.path)
-            files.append(LookedAtFile(file.name, end, opened, behind=behind, sources=sources, before=before))
+            files.append(LookedAtFile(file.name, end, opened, after=after, sources=sources, before=before))
     settings = replace(_SETTINGS, target=_target(audit), flavour=MARIADB if of_mariadb else _SETTINGS.flavour)
     return find_stops(files, settings, is_wanted=is_wanted)
 

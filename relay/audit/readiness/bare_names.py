@@ -7,7 +7,7 @@ from protocol.sql.lexer import TokenKind
 from relay.audit.readiness.logged_statement import LoggedStatement
 
 # The old grammar has these as keywords after the words listed with each.
-_KEYWORD_BEHIND: Final = {
+_KEYWORD_AFTER: Final = {
     "FUNCTION": {"CREATE", "DROP", "ALTER", "AGGREGATE", "SHOW", "EXISTS", "ON", "STATUS", "REPLACE"},
     "CUBE": {"WITH"},
     "ROW": {"EACH"},
@@ -30,16 +30,16 @@ def used_as_names(statement: LoggedStatement, words: Container[str]) -> Iterator
         word = token.upper
         if token.kind is not TokenKind.WORD or word not in words:
             continue
-        before, behind = statement.word(index - 1), statement.word(index + 1)
+        before, following = statement.word(index - 1), statement.word(index + 1)
         if before == ".":
             continue  # After a dot every word is a name, to all servers
-        if word == "FUNCTION" and (before in _KEYWORD_BEHIND["FUNCTION"] or statement.object_kind == "FUNCTION"):
+        if word == "FUNCTION" and (before in _KEYWORD_AFTER["FUNCTION"] or statement.object_kind == "FUNCTION"):
             continue
-        if before in _KEYWORD_BEHIND.get(word, ()):
+        if before in _KEYWORD_AFTER.get(word, ()):
             continue
-        if word == "ROW" and behind in ("(", "_FORMAT", "BEGIN"):
+        if word == "ROW" and following in ("(", "_FORMAT", "BEGIN"):
             continue
         if word == "OFFSET" and statement.words[index - 1].kind is TokenKind.NUMBER:
             continue
-        if behind == "." or before in _BEFORE_NAMES:
+        if following == "." or before in _BEFORE_NAMES:
             yield word

@@ -33,11 +33,11 @@ UNKNOWN: Final = Engine(None)
 
 @dataclass(frozen=True, slots=True)
 class EngineSpan:
-    """The engine of `table`, a text schema.table, from `first` up to and not including `behind`."""
+    """The engine of `table`, a text schema.table, from `first` up to and not including `stop`."""
 
     table: str
     first: Place
-    behind: Place
+    stop: Place
     engine: Engine
 
 
@@ -63,11 +63,11 @@ def recorded_engines(store: Store, files: Sequence[SeriesFile]) -> list[EngineSp
         if not schema:
             continue
         held = sorted(_held(files, directory))
-        for first, behind, table in schema.spans():
+        for first, stop, table in schema.spans():
             if table.engine and held:
                 name = f"{table.schema}.{table.name}"
                 engine = of_name(table.engine, "recorded")
-                found.append(EngineSpan(name, _place(held, first), _place(held, behind), engine))
+                found.append(EngineSpan(name, _place(held, first), _place(held, stop), engine))
     return found
 
 
@@ -115,16 +115,16 @@ def _of_table(
     if len({span.engine.transactional for span in told}) == 1:
         yield EngineSpan(table, LOW, HIGH, told[-1].engine)
         return
-    edges = sorted({LOW, HIGH, *(place for span in told for place in (span.first, span.behind) if LOW < place < HIGH)})
+    edges = sorted({LOW, HIGH, *(place for span in told for place in (span.first, span.stop) if LOW < place < HIGH)})
     made: list[EngineSpan] = []
-    for first, behind in pairwise(edges):
+    for first, stop in pairwise(edges):
         # Later ones in the list are better: what was recorded, and what was asked last.
-        there = [span.engine for span in told if span.first <= first < span.behind]
-        engine = there[-1] if there else engine_by_closers(one.by for one in closed if one.first < behind)
-        if made and made[-1].behind == first and made[-1].engine == engine:
-            made[-1] = EngineSpan(table, made[-1].first, behind, engine)
+        there = [span.engine for span in told if span.first <= first < span.stop]
+        engine = there[-1] if there else engine_by_closers(one.by for one in closed if one.first < stop)
+        if made and made[-1].stop == first and made[-1].engine == engine:
+            made[-1] = EngineSpan(table, made[-1].first, stop, engine)
         elif engine.transactional is not None:
-            made.append(EngineSpan(table, first, behind, engine))
+            made.append(EngineSpan(table, first, stop, engine))
     yield from made
 
 

@@ -174,11 +174,11 @@ def _closed(groups: DataFrame, files: DataFrame) -> list[Closed]:
 def _with_engines(audit: Audit, changes: DataFrame, engines: list[EngineSpan]) -> DataFrame:
     """Return the changes, each with the kind of engine that its table had there."""
     known = audit.frame_of(
-        f"known string, first {_PLACE}, behind {_PLACE}, transactional boolean",
-        [(span.table, span.first, span.behind, span.engine.transactional) for span in engines],
+        f"known string, first {_PLACE}, stop {_PLACE}, transactional boolean",
+        [(span.table, span.first, span.stop, span.engine.transactional) for span in engines],
     )
     made = changes.where("format <> 'definition'").withColumn("place", _place(F.coalesce("start", "position")))
-    there = F.expr("table = known AND place >= first AND place < behind")
+    there = F.expr("table = known AND place >= first AND place < stop")
     return made.join(F.broadcast(known), there, "left").select(
         "file", "start", "position", "time", "table", "format", "transactional"
     )

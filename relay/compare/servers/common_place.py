@@ -56,10 +56,6 @@ class CommonPlace:
         self.waited_s += time.monotonic() - began
         self._reached = place
 
-    def is_reached(self, place: Position) -> bool:
-        """Return whether it is known that the replica has the place."""
-        return self._reached is not None and place <= self._reached
-
 
 def check_applies(replica: ComparedServer) -> dict[str, Any]:
     """Return the replica's status. Raises: CompareStop if it is no replica, or applies nothing."""

@@ -124,7 +124,7 @@ class GtidLookup:
         snapshot = _snapshot(generation, name)
         if facts is not None:
             snapshot = replace(
-                snapshot, inside=facts.inside, before=facts.before, behind=facts.behind, anonymous=facts.anonymous
+                snapshot, inside=facts.inside, before=facts.before, after=facts.after, anonymous=facts.anonymous
             )
 
         def finish(future: asyncio.Future[Seek | None]) -> None:

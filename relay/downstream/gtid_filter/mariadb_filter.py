@@ -34,7 +34,7 @@ class Until:
     gtids: Sequence[DomainGtid]
     before: bool = False
 
-    def behind(self, state: GtidList) -> "Until":
+    def after(self, state: GtidList) -> "Until":
         """Return what is left of it for a stream that starts where the source's binlog had this state."""
         left = []
         for gtid in self.gtids:
@@ -119,12 +119,12 @@ class MariadbGroupFilter(GroupFilter):
 
     def _whole_file(self, snapshot: FileSnapshot) -> list[DomainGtid] | None:
         """Return the last group of each server in the file, if none of the file's groups is sent; None: one is, or it is unknown."""
-        before, behind = snapshot.before, snapshot.behind
-        if before is None or behind is None:
+        before, after = snapshot.before, snapshot.after
+        if before is None or after is None:
             return None
         groups = []
         domains = set()
-        for gtid in behind:
+        for gtid in after:
             domains.add(gtid.domain_id)
             if before.server(gtid.domain_id, gtid.server_id) == gtid:
                 continue

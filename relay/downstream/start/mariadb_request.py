@@ -64,7 +64,7 @@ class MariadbRequest:
             start = mariadb_start(position, chosen.mariadb, ignore_duplicates=self._ignore_duplicates, known=known)
         except UnreadableInTheWay as met:
             raise unreadable_refused(chosen.files.names[met.number]) from None
-        until = until_end.behind(chosen.mariadb.befores[start.number]) if until_end is not None else None
+        until = until_end.after(chosen.mariadb.befores[start.number]) if until_end is not None else None
         awaited = Awaited(position, start.awaited, self._strict)
         return self._planned(chosen, start.number, awaited, until, start.strange, continues=not start.is_new)
 
@@ -91,7 +91,7 @@ class MariadbRequest:
         except UnreadableInTheWay as met:
             raise unreadable_refused(archived.files.names[met.number]) from None
         awaited = Awaited(position, still_awaited(befores[number], position), self._strict)
-        until = self._until.behind(state) if self._until is not None else None
+        until = self._until.after(state) if self._until is not None else None
         return self._planned(archived, number, awaited, until, strange, continues=True)
 
     def _planned(

@@ -101,7 +101,7 @@ class PartRows:
         last = rows[-1].select(columns).slice(rows[-1].num_rows - 1, 1).to_pylist()[0]
         return first, last
 
-    def behind(self, place: FeedOffset | None) -> "PartRows":
+    def after(self, place: FeedOffset | None) -> "PartRows":
         """Return the rows of transactions that begin at `place` or later."""
         if place is None:
             return self
@@ -110,7 +110,7 @@ class PartRows:
 
     def between(self, start: FeedOffset, end: FeedOffset | None) -> "PartRows":
         """Return the rows of transactions that begin in [start, end)."""
-        kept = self.behind(start)
+        kept = self.after(start)
         if end is None:
             return kept
         high = end.version if self._high is None else min(end.version, self._high)

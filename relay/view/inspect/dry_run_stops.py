@@ -9,7 +9,7 @@ from typing import Final
 
 from relay.binlog_file.file_bytes import FileBytes, read_bytes
 from relay.view.inspect.file_pass import FilePass, LookedAtFile, UnreadPart
-from relay.view.previous_source import begun_behind, behind_source, why_not_behind
+from relay.view.previous_source import checkpoint_after_source, first_checkpoint, why_not_after_source
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.stops import source_stops
@@ -108,15 +108,17 @@ class _StopSearch:
         end.
         """
         before, self._before = self._before, file
-        behind = file.behind
+        after = file.after
         if before is not None and before.sources != file.sources:
-            behind = behind or (source_stops.numbers_assigned(before.name) if self._is_numbered else None)
+            after = after or (source_stops.numbers_assigned(before.name) if self._is_numbered else None)
             known = self._pass.begin.rules
-            behind = behind or why_not_behind(self._settings, known)
-            self._pass.begin = begun_behind(b"") if behind is not None else behind_source(self._settings, known)
-        if behind is not None:
+            after = after or why_not_after_source(self._settings, known)
+            self._pass.begin = (
+                first_checkpoint(b"") if after is not None else checkpoint_after_source(self._settings, known)
+            )
+        if after is not None:
             name, end = (before.name, before.end) if before is not None else (file.name, 0)
-            self._note(ViewStop(name, end, end, behind))
+            self._note(ViewStop(name, end, end, after))
             self._pass.begin = ViewCheckpoint.of_file(FIRST_GNO, b"")
             self._first_source, self._is_numbered = file.sources, False
         unread = self._pass.go_over(file, sealed=sealed, own_gtids=file.sources > self._first_source)

@@ -41,7 +41,7 @@ T = TypeVar("T")
 class LookedAtFile:
     """A binlog of the source, up to `end`, a place between two transactions. `name` is its displayed name.
 
-    `skips` contains offsets of groups that an operator decided to leave out, each with where the group ends. `behind` is why no view
+    `skips` contains offsets of groups that an operator decided to leave out, each with where the group ends. `after` is why no view
     continues from the file before to this one; None: nothing known prevents it. `sources` is how many sources the view was built from
     before that of this file: where it changes, a view that assigned numbers does not continue. After a place where it does not, the
     search is for the stops of another view, which begins there. `tables` are the source's, if waits between transactions are counted;
@@ -52,7 +52,7 @@ class LookedAtFile:
     end: int
     open: Callable[[], OpenedFile]
     skips: Mapping[int, int] = field(default_factory=dict)
-    behind: StopReason | None = None
+    after: StopReason | None = None
     sources: int = 0
     tables: PassedTables | None = None
     before: TablesBefore | None = None

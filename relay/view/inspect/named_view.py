@@ -74,7 +74,7 @@ class NamedView(NamedTuple):
         self._check_is_made()
         return self.places.of_view(position)
 
-    def behind(self, gtid: MysqlGtid) -> ViewPlace:
+    def after(self, gtid: MysqlGtid) -> ViewPlace:
         """Return the place after this transaction, whatever assigned its GTID. Raises: PlaceUnknown; CatalogUnreadable; OSError."""
         self._check_is_made()
         if self.settings.counts and gtid.tsid.key == self.settings.uuid.bytes:
@@ -98,7 +98,7 @@ class NamedView(NamedTuple):
         """
         if self.settings.flavour == MARIADB and is_mariadb_position(text):
             return self.behind_position(GtidPosition.from_text(text))
-        return self.behind(MysqlGtid.from_text(text))
+        return self.after(MysqlGtid.from_text(text))
 
     def behind_position(self, wanted: GtidPosition) -> ViewPlace:
         """Return the place that is preceded by exactly the groups that a MariaDB server with this position has.

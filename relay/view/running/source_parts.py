@@ -17,7 +17,7 @@ from relay.view.file_beginning import begun_checkpoint, made_beginning
 from relay.view.first_numbers import FirstNumbers
 from relay.view.generations.following_source import first_file, has_all_before, why_not
 from relay.view.generations.view_generations import keep_made_from, made_from
-from relay.view.previous_source import begun_behind, behind_source, why_not_behind
+from relay.view.previous_source import checkpoint_after_source, first_checkpoint, why_not_after_source
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.running.maker_thread import MakerThread
 from relay.view.running.making_progress import MakingProgress
@@ -89,7 +89,7 @@ class SourceParts:
                 raise MakingWaits("", FIRST_EVENT, source_stops.file_missing(text))
             name = file.name
             begun = await self._thread.run(lambda: begun_checkpoint(generation.directory, name))
-            return SourcePart(generation, file, None, begun or begun_behind(b""))
+            return SourcePart(generation, file, None, begun or first_checkpoint(b""))
         file = followed.file(end.file) if followed is not None else None
         if file is not None:
             return SourcePart(generation, file, end, await self._checkpoint(generation, end))
@@ -155,7 +155,7 @@ class SourceParts:
             if later is not None and (generation.ended or not self._mirror.holds(generation)):
                 end = Position(file.name, file.end)
                 reason = why_not(later, end, self._settings, made.next_gno)
-                reason = reason or why_not_behind(self._settings, made.rules)
+                reason = reason or why_not_after_source(self._settings, made.rules)
                 if reason is not None:
                     raise MakingWaits(file.name, file.end, reason)
                 return later
@@ -177,7 +177,7 @@ class SourceParts:
         where = f"generation {later.number} of the source's archive"
         generation = await self._archive.prepare(identity, where, first.name)
         begin = Position(first.name, FIRST_EVENT)
-        checkpoint = behind_source(self._settings, known)
+        checkpoint = checkpoint_after_source(self._settings, known)
         await self._thread.run(
             lambda: self._keep_made_from(generation, later.number, begin, FIRST_GNO, checkpoint.rules)
         )

@@ -154,7 +154,7 @@ def test_where_another_source_is_followed_a_view_ends_and_another_begins(tmp_pat
     first = file_of(tmp_path, FIRST, mixing())
     other = file_of(tmp_path, SECOND, statements(BinlogBuilder()))
     reason = source_changed(FIRST)
-    found = find_stops([first, LookedAtFile(other.name, other.end, other.open, behind=reason)], settings())
+    found = find_stops([first, LookedAtFile(other.name, other.end, other.open, after=reason)], settings())
     assert found.stops[1:] == [ViewStop(FIRST, first.end, first.end, reason)]  # of its tables nothing is known
 
 

@@ -72,7 +72,7 @@ async def test_transactions_with_gtids_of_the_source_behind_it_are_not_before_th
     view = await viewed(tmp_path / "source", (FIRST, first), (SECOND, second))
     wanted = zip((FIRST, FIRST, SECOND), ends, ("", "", f"{SOURCE}:1-5"), strict=True)
     for number, (file, end, own) in enumerate(wanted, start=1):
-        place = view.behind(MysqlGtid.from_text(f"{UUID_OF_VIEW}:{number}"))
+        place = view.after(MysqlGtid.from_text(f"{UUID_OF_VIEW}:{number}"))
         assert (place.source, place.gno) == (Position(file, end), number)
         numbered = f"{UUID_OF_VIEW}:1{f'-{number}' if number > 1 else ''}"
         assert view.executed(place).line == ",".join(filter(None, (own, numbered)))
@@ -86,9 +86,9 @@ async def test_the_first_part_of_what_became_several_is_named_with_all_its_parts
     after = without_gtid(binlog, "INSERT INTO d.m VALUES (1)", "INSERT INTO d.i VALUES (1)")
     view = await viewed(tmp_path / "source", (FIRST, binlog))
     with pytest.raises(PlaceUnknown) as unknown:
-        view.behind(MysqlGtid.from_text(f"{UUID_OF_VIEW}:3"))
+        view.after(MysqlGtid.from_text(f"{UUID_OF_VIEW}:3"))
     for told in (f"{UUID_OF_VIEW}:3-4", f"{FIRST}:{before} is before", f"{FIRST}:{after} behind"):
         assert told in str(unknown.value)
-    assert view.behind(MysqlGtid.from_text(f"{UUID_OF_VIEW}:4")).source == Position(FIRST, after)
+    assert view.after(MysqlGtid.from_text(f"{UUID_OF_VIEW}:4")).source == Position(FIRST, after)
     with pytest.raises(PlaceUnknown, match="1 to 4"):
-        view.behind(MysqlGtid.from_text(f"{UUID_OF_VIEW}:5"))
+        view.after(MysqlGtid.from_text(f"{UUID_OF_VIEW}:5"))

@@ -351,7 +351,7 @@ async def test_a_replica_by_file_and_position_is_told_the_place_in_the_view_and_
         await call(lambda: client.ask_dump(FIRST, 4))
         text = await read_refusal(client)
         end = view.archive.all[0].end
-        place = named_view(tmp_path, settings(gtids=gtids)).behind(MysqlGtid.from_text(f"{A}:6"))
+        place = named_view(tmp_path, settings(gtids=gtids)).after(MysqlGtid.from_text(f"{A}:6"))
         assert (place.generation, place.view) == (1, end)
         told = f"MASTER_LOG_FILE='{SECOND}', MASTER_LOG_POS="
         assert str(end) in text and told in text
@@ -374,19 +374,19 @@ async def changed(tmp_path: Path) -> NamedView:
 
 
 def test_places_of_both_sources_are_found_by_the_files_name_with_its_generation(changed: NamedView) -> None:
-    found = changed.behind(MysqlGtid.from_text(f"{B}:1"))
+    found = changed.after(MysqlGtid.from_text(f"{B}:1"))
     assert (found.source.file, found.source_generation, found.generation) == (THIRD, 2, 2)
     assert changed.of_source(found.source) == changed.of_view(found.view) == found
     assert found.view_text == f"g0002.{found.view}"
     assert changed.executed(found).line == f"{A}:1-9,{B}:1"
-    first = changed.behind(MysqlGtid.from_text(f"{A}:4"))
+    first = changed.after(MysqlGtid.from_text(f"{A}:4"))
     assert (first.generation, changed.executed(first).line) == (1, f"{A}:1-4")
     for generation, held in ((1, f"{A}:1-3"), (2, f"{A}:1-4")):
         head = changed.of_view(Position(f"g{generation:04d}.{SECOND}", head_of(changed, generation)))
         assert (head.generation, head.source_generation) == (generation, generation)
         assert changed.of_source(Position(f"g{generation:04d}.{SECOND}", head.source.offset)) == head
         assert changed.executed(head).line == held
-    assert changed.places.end() == changed.behind(MysqlGtid.from_text(f"{B}:2"))
+    assert changed.places.end() == changed.after(MysqlGtid.from_text(f"{B}:2"))
 
 
 def head_of(view: NamedView, generation: int) -> int:

@@ -13,6 +13,7 @@ from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import CreateTable, Statement
 from protocol.sql.tables.server_dialect import DefaultCollations
 from protocol.sql.tables.source_table import Table, TableName
+from protocol.sql.tables.table_elements import if_exists, if_not_exists
 from relay.schema_history.logged_definition import default_collations
 from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram, ProgramName
 from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_difference
@@ -24,7 +25,6 @@ from relay.view.rules.mariadb.statement.create_rewriting import CreateTableRewri
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
-from relay.view.rules.mariadb.statement.key_rewriting import accept_if
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.stops import definition_stops, statement_stops
@@ -212,12 +212,12 @@ class _Translation:
         if words.accept("TABLE"):
             self._create_table((at, at + 2) if replaces else None, temporary)
         elif words.accept("SEQUENCE"):
-            accept_if(words, "NOT")
+            if_not_exists(words)
             self._made.append(words.table_name())
             self._left_out = SEQUENCE
         elif words.accept("DATABASE") or words.accept("SCHEMA"):
             self._defines = True
-            accept_if(words, "NOT")
+            if_not_exists(words)
             start = words.at
             words.name()
             self._replaces((at, at + 2) if replaces else None, b"DATABASE", start)
@@ -255,7 +255,7 @@ class _Translation:
             return
         at = words.at
         words.at = start
-        exists = accept_if(words, "NOT")
+        exists = if_not_exists(words)
         schema, name = words.table_name()
         table, event = None, ""
         if kind == TRIGGER:
@@ -309,7 +309,7 @@ class _Translation:
         words = self._words
         self._defines = not temporary
         self._check_grammar()
-        accept_if(words, "NOT")
+        if_not_exists(words)
         start = words.at
         name = words.table_name()
         self._replaces(replaces, b"TEMPORARY TABLE" if temporary else b"TABLE", start)
@@ -401,10 +401,10 @@ class _Translation:
         words = self._words
         self._defines = True
         self._check_grammar()
-        exists = accept_if(words)
+        exists = if_exists(words)
         name = words.table_name()
         if exists is not None:
-            words.cut(*exists)
+            words.cut_part(exists)
             there = self._known.exists(name)
             if there is None:
                 raise definition_stops.condition_unknown(words.query, name, "ALTER TABLE IF EXISTS")
@@ -436,7 +436,7 @@ class _Translation:
             return
         temporary = words.accept("TEMPORARY")
         if words.accept("SEQUENCE"):
-            accept_if(words)
+            if_exists(words)
             while True:
                 self._dropped.append(words.table_name())
                 if not words.accept(","):
@@ -451,7 +451,7 @@ class _Translation:
             self._defines = word in ("DATABASE", "SCHEMA")
             words.take()
             at = words.at
-            if accept_if(words) is None and words.context.drops_if_exists:
+            if if_exists(words) is None and words.context.drops_if_exists:
                 words.before(at, "IF EXISTS ")
             self._drop_named(word)
             words.accept("RESTRICT") or words.accept("CASCADE")

@@ -79,9 +79,9 @@ def _is_read_in_parts(words: ReadWords, index: int, first: int) -> bool:
 def _converts(words: ReadWords, first: int, stop: int) -> bool:
     """Return whether times of fewer digits are made inside."""
     for index in range(first, stop):
-        word, behind = words.at_word(index), words.at_word(index + 1)
-        if word in _MAKES_TIMES and behind == "(" and words.at_word(index - 1) not in ("AS", ","):
+        word, following = words.at_word(index), words.at_word(index + 1)
+        if word in _MAKES_TIMES and following == "(" and words.at_word(index - 1) not in ("AS", ","):
             return True
-        if word in ("AS", ",") and behind in TIMES and words.at_word(index + 2) in (")", "("):
+        if word in ("AS", ",") and following in TIMES and words.at_word(index + 2) in (")", "("):
             return words.at_word(index + 2) == ")" or words.tokens[index + 3].text != str(_MOST_DIGITS)
     return False

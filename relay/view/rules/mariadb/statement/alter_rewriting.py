@@ -3,9 +3,11 @@
 from typing import Final
 
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
+from protocol.sql.tables.altered_parts import AlteredPart, read_altered_key, read_dropped, read_renamed
 from protocol.sql.tables.ddl_statement import WrittenKey
 from protocol.sql.tables.source_table import Table, TableName
 from protocol.sql.tables.table_actions import PARTITION_VERBS
+from protocol.sql.tables.table_elements import if_exists, if_not_exists
 from relay.view.rules.mariadb.differences.stored_order import partitions_differ
 from relay.view.rules.mariadb.statement.altered_table import BYTES_BECOME, AlteredTable
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
@@ -13,7 +15,7 @@ from relay.view.rules.mariadb.statement.column_rewriting import DefinedColumn
 from relay.view.rules.mariadb.statement.defined_elements import TableElements, leave_out
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
-from relay.view.rules.mariadb.statement.key_rewriting import accept_if, name_in_schema
+from relay.view.rules.mariadb.statement.key_rewriting import name_in_schema
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.option_rewriting import OptionRewriting
 from relay.view.stops import definition_stops
@@ -45,8 +47,7 @@ class AlterTableRewriting:
         rewriting = OptionRewriting(words)
         ranges: list[tuple[int, int]] = []
         gone: set[int] = set()
-        while words.word() in ("WAIT", "NOWAIT"):
-            self._wait()
+        words.cut_waits()
         while not words.ended:
             first = words.at
             if words.word() == "PARTITION" and words.word(1) == "BY":
@@ -77,12 +78,6 @@ class AlterTableRewriting:
             leave_out(words, ranges, gone)
             return True
         return leave_out(words, ranges, gone)
-
-    def _wait(self) -> None:
-        words, at = self._words, self._words.at
-        if words.take().upper == "WAIT":
-            words.take()
-        words.cut(at, words.at)
 
     def _action(self, rewriting: OptionRewriting) -> bool:
         """Rewrite one action between commas; return False if it is removed."""
@@ -152,7 +147,7 @@ class AlterTableRewriting:
         if words.word() == "PERIOD" and words.word(1) == "FOR":
             raise definition_stops.clause_unknown(words.context.target_title, words.query, "PERIOD FOR")
         is_column = words.accept("COLUMN")
-        exists = accept_if(words, "NOT")
+        exists = if_not_exists(words)
         if words.word() == "(":
             if exists is not None:
                 raise UnsupportedSyntax("IF NOT EXISTS of several columns in brackets")
@@ -176,7 +171,7 @@ class AlterTableRewriting:
         if exists is None:
             self._before.check_added(made)
             return True
-        words.cut(*exists)
+        words.cut_part(exists)
         there = self._before.has_column(made.name, "ADD COLUMN IF NOT EXISTS") or made.name.lower() in self._added
         self._added.add(made.name.lower())
         if not there:
@@ -196,13 +191,13 @@ class AlterTableRewriting:
         words = self._words
         words.take()
         words.accept("COLUMN")
-        exists = accept_if(words)
+        exists = if_exists(words)
         old = words.name()
         column = self._elements.read_column(words.name() if verb == "CHANGE" else old)
         self._before.check_conversion(old, column)
         if exists is None:
             return True
-        words.cut(*exists)
+        words.cut_part(exists)
         return self._before.has_column(old, f"{verb} COLUMN IF EXISTS")
 
     def _drop(self) -> bool:
@@ -216,85 +211,60 @@ class AlterTableRewriting:
             raise definition_stops.definition_differs(
                 words.context.target_title, words.query, "DROP of system versioning"
             )
-        if word == "PRIMARY" and words.word(1) == "KEY":
-            words.at += 2
+        part = read_dropped(words)
+        if part.kind in ("CONSTRAINT", "CHECK"):
+            name_in_schema(words, words.index_at(part.named), self._name[1])
+        if part.exists is not None:
+            words.cut_part(part.exists)
+            if not self._is_there(part, "DROP"):
+                return False
+        return part.kind in ("COLUMN", "FOREIGN", "PRIMARY") or not self._before.is_left_out(part.name)
+
+    def _is_there(self, part: AlteredPart, verb: str) -> bool:
+        """Return whether the table has a part that an action names with IF EXISTS. Raises: Untranslatable."""
+        needed = f"{verb} {'FOREIGN KEY' if part.kind == 'FOREIGN' else part.kind} IF EXISTS"
+        if part.kind == "COLUMN":
+            return self._before.has_column(part.name, needed)
+        if self._before.has_key(part.name, needed, foreign=part.kind == "FOREIGN"):
             return True
-        if word in ("INDEX", "KEY", "CONSTRAINT", "CHECK") and words.peek(1).kind in (TokenKind.WORD, TokenKind.NAME):
-            words.take()
-            exists = accept_if(words)
-            name = words.name()
-            if word in ("CONSTRAINT", "CHECK"):
-                name_in_schema(words, words.at - 1, self._name[1])
-            if exists is not None:
-                words.cut(*exists)
-                there = self._before.has_key(name, f"DROP {word} IF EXISTS")
-                if not there and word in ("CONSTRAINT", "CHECK"):
-                    there = self._before.has_key(name, f"DROP {word} IF EXISTS", foreign=True)
-                    if not there:  # it may be a CHECK, of which nothing is known
-                        raise definition_stops.condition_unknown(words.query, self._name, f"DROP {word} IF EXISTS")
-                if not there:
-                    return False
-            return not self._before.is_left_out(name)
-        if word == "FOREIGN" and words.word(1) == "KEY":
-            words.at += 2
-            exists = accept_if(words)
-            name = words.name()
-            if exists is None:
-                return True
-            words.cut(*exists)
-            return self._before.has_key(name, "DROP FOREIGN KEY IF EXISTS", foreign=True)
-        words.accept("COLUMN")
-        exists = accept_if(words)
-        name = words.name()
-        words.accept("RESTRICT") or words.accept("CASCADE")
-        if exists is None:
-            return True
-        words.cut(*exists)
-        return self._before.has_column(name, "DROP COLUMN IF EXISTS")
+        if part.kind not in ("CONSTRAINT", "CHECK"):
+            return False
+        if not self._before.has_key(part.name, needed, foreign=True):  # it may be a CHECK, of which nothing is known
+            raise definition_stops.condition_unknown(self._words.query, self._name, needed)
+        return True
 
     def _rename(self) -> bool:
         words = self._words
         words.take()
-        kind = words.word()
-        if kind not in ("COLUMN", "INDEX", "KEY"):
+        if words.word() not in ("COLUMN", "INDEX", "KEY"):
             words.accept("TO") or words.accept("AS") or words.accept("=")
             words.table_name()
             return True
-        words.take()
-        exists = accept_if(words)
-        old = words.name()
-        words.expect("TO")
-        words.name()
-        if exists is not None:
-            words.cut(*exists)
-            needed = f"RENAME {kind} IF EXISTS"
-            if not (self._before.has_column(old, needed) if kind == "COLUMN" else self._before.has_key(old, needed)):
+        part = read_renamed(words)
+        if part.exists is not None:
+            words.cut_part(part.exists)
+            if not self._is_there(part, "RENAME"):
                 return False
-        return kind == "COLUMN" or not self._before.is_left_out(old)
+        return part.kind == "COLUMN" or not self._before.is_left_out(part.name)
 
     def _alter(self) -> bool:
         words = self._words
         words.take()
-        kind = words.word()
-        if kind in ("INDEX", "KEY"):
-            words.take()
-            if kind == "KEY":
-                words.put(words.at - 1, "INDEX")
-            exists = accept_if(words)
-            name = words.name()
-            at = words.at
-            if not (words.accept("VISIBLE") or words.accept("INVISIBLE")):
-                visible = "VISIBLE" if words.accept("NOT") else "INVISIBLE"
-                words.expect("IGNORED")
-                words.cut(at, words.at - 1)
-                words.put(words.at - 1, visible)
-            if exists is not None:
-                words.cut(*exists)
-                if not self._before.has_key(name, "ALTER INDEX IF EXISTS"):
+        if words.word() in ("INDEX", "KEY"):
+            part = read_altered_key(words)
+            if part.kind == "KEY":
+                words.put(words.index_at(part.said), "INDEX")
+            if part.state is not None and part.state.name.endswith("IGNORED"):
+                words.replace(
+                    part.state.start, part.state.stop, "VISIBLE" if part.state.name == "NOT IGNORED" else "INVISIBLE"
+                )
+            if part.exists is not None:
+                words.cut_part(part.exists)
+                if not self._before.has_key(part.name, "ALTER INDEX IF EXISTS"):
                     return False
-            return not self._before.is_left_out(name)
+            return not self._before.is_left_out(part.name)
         words.accept("COLUMN")
-        exists = accept_if(words)
+        exists = if_exists(words)
         name = words.name()
         if words.accept("DROP"):
             words.expect("DEFAULT")
@@ -308,7 +278,7 @@ class AlterTableRewriting:
                 self._set_default(name, start)
         if exists is None:
             return True
-        words.cut(*exists)
+        words.cut_part(exists)
         return self._before.has_column(name, "ALTER COLUMN IF EXISTS")
 
     def _set_default(self, name: str, start: int) -> None:

@@ -87,6 +87,14 @@ class EditableStatement(StatementWords, DdlReader, TokenEdits):
         """Remove a part of the definition."""
         self.cut(self.index_at(part.start), self.index_at(part.stop))
 
+    def cut_waits(self) -> None:
+        """Remove WAIT n and NOWAIT, if they come next."""
+        while self.word() in ("WAIT", "NOWAIT"):
+            at = self.at
+            if self.take().upper == "WAIT":
+                self.take()
+            self.cut(at, self.at)
+
     def quote(self, index: int) -> None:
         """Quote the word, which is a name, if MySQL has reserved it."""
         token = self.tokens[index]

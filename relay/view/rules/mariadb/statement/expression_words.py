@@ -14,7 +14,7 @@ from relay.view.rules.mariadb.statement.editable_statement import EditableStatem
 from relay.view.stops import statement_stops
 
 _SEQUENCE_TABLE: Final = re.compile(r"seq_\d+_to_\d+(?:_step_\d+)?", re.IGNORECASE)
-_KEYWORD_BEHIND: Final = {
+_KEYWORD_AFTER: Final = {
     "FUNCTION": frozenset(("CREATE", "DROP", "ALTER", "SHOW", "AGGREGATE", "EXISTS")),
     "OPTION": frozenset(("CHECK", "GRANT", "ADMIN")),
     "DATABASE": frozenset(("CREATE", "DROP", "ALTER", "SHOW")),
@@ -80,19 +80,19 @@ def _check_sequence_table(words: EditableStatement, index: int) -> None:
 
 def _is_keyword(words: EditableStatement, index: int) -> bool:
     """Return whether a word that MySQL has reserved is no name here, but has the meaning that it has in MySQL too."""
-    word, before, behind = words.at_word(index), words.at_word(index - 1), words.at_word(index + 1)
-    if before in _KEYWORD_BEHIND.get(word, ()):
+    word, before, following = words.at_word(index), words.at_word(index - 1), words.at_word(index + 1)
+    if before in _KEYWORD_AFTER.get(word, ()):
         return True
     if word in WINDOW_FUNCTIONS:
-        return behind == "(" and words.at_word(words.brackets.closing(index + 1) + 1) == "OVER"
+        return following == "(" and words.at_word(words.brackets.closing(index + 1) + 1) == "OVER"
     if word in ("DATABASE", "SCHEMA"):
-        return behind == "(" and words.at_word(index + 2) == ")"
+        return following == "(" and words.at_word(index + 2) == ")"
     if word == "ROW":
         return is_called(words, index)
     if word == "JSON_TABLE":
-        return behind == "("
+        return following == "("
     if word == "GET":
-        return behind in ("DIAGNOSTICS", "CURRENT", "STACKED")
+        return following in ("DIAGNOSTICS", "CURRENT", "STACKED")
     if word == "WINDOW":
         return words.at_word(index + 2) == "AS" and words.at_word(index + 3) == "("
     return False
@@ -116,10 +116,10 @@ def _next_value(words: EditableStatement, index: int) -> None:
 
 
 def _behind_for(words: EditableStatement, index: int) -> None:
-    behind = words.at_word(index + 1)
-    if behind in ("SYSTEM_TIME", "PORTION"):
-        _stop(words, f"FOR {behind}")
-    if words.at_word(index + 2) == "IN" and behind not in ("UPDATE", "SHARE"):
+    following = words.at_word(index + 1)
+    if following in ("SYSTEM_TIME", "PORTION"):
+        _stop(words, f"FOR {following}")
+    if words.at_word(index + 2) == "IN" and following not in ("UPDATE", "SHARE"):
         _stop(words, "FOR … IN loops")
 
 
@@ -131,13 +131,13 @@ def _group_concat(words: EditableStatement, index: int) -> None:
 
 
 def _as(words: EditableStatement, index: int) -> None:
-    behind = words.at_word(index + 1)
-    if behind not in _MISSING_CASTS and behind not in ("INT", "INTEGER"):
+    following = words.at_word(index + 1)
+    if following not in _MISSING_CASTS and following not in ("INT", "INTEGER"):
         return
     if words.at_word(words.brackets.opening(index) - 1) != "CAST":
         return
-    if behind in _MISSING_CASTS:
-        _stop(words, f"CAST to {behind}")
+    if following in _MISSING_CASTS:
+        _stop(words, f"CAST to {following}")
     words.put(index + 1, "SIGNED")
 
 
@@ -181,9 +181,9 @@ def _fetch(words: EditableStatement, index: int) -> None:
         _stop(words, "FETCH FIRST … ROWS")
 
 
-def _followed(what: str, *behind: str) -> Callable[[EditableStatement, int], None]:
+def _followed(what: str, *following: str) -> Callable[[EditableStatement, int], None]:
     def rule(words: EditableStatement, index: int) -> None:
-        if all(words.at_word(index + 1 + number) == word for number, word in enumerate(behind)):
+        if all(words.at_word(index + 1 + number) == word for number, word in enumerate(following)):
             _stop(words, what)
 
     return rule

@@ -68,12 +68,6 @@ def read_key(words: EditableStatement, table: TableName) -> WrittenKey | None:
     return key
 
 
-def accept_if(words: EditableStatement, *no: str) -> tuple[int, int] | None:
-    """Take IF EXISTS, or IF NOT EXISTS; return [first, stop) of its words."""
-    at = words.at
-    return (at, words.at) if words.accept("IF", *no, "EXISTS") else None
-
-
 def check_parts(words: EditableStatement, parts: tuple[KeyPart, ...]) -> None:
     """Check that there is no expression, which no MariaDB has in keys. Raises: UnsupportedSyntax."""
     if not all(part.name for part in parts):

@@ -7,14 +7,13 @@ from protocol.errors import ErrorCode
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.sql_mode import ORACLE
 from protocol.sql.tables.source_table import TableName
-from protocol.sql.tables.table_elements import index_type, key_options
+from protocol.sql.tables.table_elements import if_exists, if_not_exists, index_type, key_options
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.column_rewriting import JSON_TEXT
-from relay.view.rules.mariadb.statement.defined_elements import old_blobs
+from relay.view.rules.mariadb.statement.defined_elements import leave_out, old_blobs
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.key_rewriting import (
-    accept_if,
     add_prefixes,
     check_parts,
     is_left_out,
@@ -77,7 +76,7 @@ def program(words: EditableStatement, kind: str) -> None:
     if kind == "VIEW" and words.word() == "IF" and words.context.target < (9, 1):
         raise definition_stops.clause_unknown(words.context.target_title, words.query, "CREATE VIEW IF NOT EXISTS")
     first = words.at
-    if accept_if(words, "NOT"):
+    if if_not_exists(words):
         first = words.at
     if words.word() == "SONAME" or (kind == "FUNCTION" and words.at_word(words.end - 2) == "SONAME"):
         raise definition_stops.clause_unknown(
@@ -129,12 +128,12 @@ def create_index(words: EditableStatement, known: TablesAtSource) -> bool:
     vector = words.accept("VECTOR")
     plain = not (unique or words.accept("FULLTEXT") or words.accept("SPATIAL"))
     words.expect("INDEX")
-    exists = accept_if(words, "NOT")
+    exists = if_not_exists(words)
     index, first = words.name(), len(words.written.attributes)
     index_type(words)
     words.expect("ON")
     name = words.table_name()
-    _waits(words)
+    words.cut_waits()
     parts = words.key_parts()
     check_parts(words, parts)
     key_options(words)
@@ -152,7 +151,7 @@ def create_index(words: EditableStatement, known: TablesAtSource) -> bool:
         return False
     if exists is None:
         return True
-    words.cut(*exists)
+    words.cut_part(exists)
     if table is None:
         raise definition_stops.condition_unknown(words.query, name, "CREATE INDEX IF NOT EXISTS")
     return not any(one.lower() == index.lower() for one, _key in table.keys)
@@ -161,29 +160,21 @@ def create_index(words: EditableStatement, known: TablesAtSource) -> bool:
 def drop_index(words: EditableStatement, known: TablesAtSource) -> bool:
     """Rewrite DROP INDEX from after DROP on; return False if nothing is left of it."""
     words.expect("INDEX")
-    exists = accept_if(words)
+    exists = if_exists(words)
     index = words.name()
     words.expect("ON")
     name = words.table_name()
-    _waits(words)
+    words.cut_waits()
     _algorithms(words)
     table = known.table(name)
     key = None if table is None else next((key for one, key in table.keys if one.lower() == index.lower()), None)
     if exists is not None:
-        words.cut(*exists)
+        words.cut_part(exists)
         if table is None:
             raise definition_stops.condition_unknown(words.query, name, "DROP INDEX IF EXISTS")
         if key is None:
             return False
     return table is None or key is None or not is_left_out(key, table)
-
-
-def _waits(words: EditableStatement) -> None:
-    while words.word() in ("WAIT", "NOWAIT"):
-        at = words.at
-        if words.take().upper == "WAIT":
-            words.take()
-        words.cut(at, words.at)
 
 
 def _algorithms(words: EditableStatement) -> None:
@@ -194,7 +185,7 @@ def _algorithms(words: EditableStatement) -> None:
         if words.take().upper not in ("COPY", "DEFAULT", "EXCLUSIVE"):
             words.cut(at, words.at)
         words.accept(",")
-    _waits(words)
+    words.cut_waits()
     words.expect_end()
 
 
@@ -203,29 +194,22 @@ def drop_tables(
 ) -> tuple[bool, list[TableName]]:
     """Rewrite DROP TABLE from after it on; return whether something is left, and the sequences that it drops."""
     start = words.at
-    exists = accept_if(words)
+    exists = if_exists(words)
     ranges: list[tuple[int, int]] = []
     names: list[TableName] = []
     while True:
-        _waits(words)
+        words.cut_waits()
         first = words.at
         names.append(words.table_name())
         ranges.append((first, words.at))
         if not words.accept(","):
             break
     words.accept("RESTRICT") or words.accept("CASCADE")
-    _waits(words)
+    words.cut_waits()
     words.expect_end()
     sequences = [] if temporary else [name for name in names if known.is_sequence(name)]
     gone = {first for (first, _stop), name in zip(ranges, names, strict=True) if name in sequences}
-    kept = False
-    for first, stop in ranges:
-        if first not in gone:
-            kept = True
-        elif kept:
-            words.cut(first - 1, stop)
-        else:
-            words.cut(first, stop + (words.at_word(stop) == ","))
+    kept = leave_out(words, ranges, gone)
     tables = [name for name in names if name not in sequences]
     missing = len(tables) > 1 or any(known.exists(name) is False for name in tables)
     generated = exists is None and kept and not temporary and _GENERATED.search(raw)
@@ -237,19 +221,19 @@ def drop_tables(
 
 def rename_tables(words: EditableStatement, known: TablesAtSource) -> tuple[bool, list[tuple[TableName, TableName]]]:
     """Rewrite RENAME TABLE from after it on; return whether something is left, and the sequences that it renames."""
-    exists = accept_if(words)
+    exists = if_exists(words)
     ranges: list[tuple[int, int]] = []
     pairs: list[tuple[TableName, TableName]] = []
     while True:
         first = words.at
         old = words.table_name()
-        _waits(words)
+        words.cut_waits()
         words.expect("TO")
         pairs.append((old, words.table_name()))
         ranges.append((first, words.at))
         if not words.accept(","):
             break
-    _waits(words)
+    words.cut_waits()
     words.expect_end()
     sequences = [pair for pair in pairs if known.is_sequence(pair[0])]
     gone = set()
@@ -265,21 +249,13 @@ def rename_tables(words: EditableStatement, known: TablesAtSource) -> tuple[bool
             gone.add(first)
         made.add(new)
     if exists is not None:
-        words.cut(*exists)
-    kept = False
-    for first, stop in ranges:
-        if first not in gone:
-            kept = True
-        elif kept:
-            words.cut(first - 1, stop)
-        else:
-            words.cut(first, stop + (words.at_word(stop) == ","))
-    return kept, sequences
+        words.cut_part(exists)
+    return leave_out(words, ranges, gone), sequences
 
 
 def truncate(words: EditableStatement) -> None:
     """Rewrite TRUNCATE from after it on."""
     words.accept("TABLE")
     words.table_name()
-    _waits(words)
+    words.cut_waits()
     words.expect_end()
