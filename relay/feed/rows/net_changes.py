@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from protocol.errors import RelayError
+from relay.feed.rows.document_numbers import inexact_number_of
 from relay.feed.rows.feed_stop import table_stop
 from relay.feed.rows.lake_columns import BYTES, DELETED, DOCUMENT, LABEL, SEQUENCE, TEXT, TIME, LakeColumn
 from relay.feed.rows.row_numbers import row_numbers
@@ -21,9 +22,14 @@ CHANGES: Final = pa.schema(
         ("after", pa.string()),
     ]
 )
+_SHOWN_DIGITS: Final = 80
 _NO_TEXT: Final = '{"base64":'
-_BEHIND_COMMA: Final = "[0-9](\\.?[0-9]){17,}"
-"""This pattern finds numbers in JSON documents that may have more digits than a double."""
+_MANY_DIGITS: Final = "[0-9](\\.?[0-9]){15,}"
+"""This pattern finds images that may have a number with more digits than a DOUBLE keeps; the digits may be those of a text."""
+_IN_QUOTES: Final = r'"(?:[^"\\]|\\.)*"'
+_LONG_NUMBER: Final = r"[0-9]{20,}|[0-9]{8,}\.|\.[0-9]{8,}|[0-9][eE]"
+"""Every number with more than 15 digits that is no integer of 64 bits matches this pattern: one side of its point has eight digits or more."""
+_IMAGES_AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,15 +234,25 @@ def check_texts(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
                 f"Column {one.name} has a JSON document of which the binlog has only what changed, or that cannot be read. "
                 "At the source: SET PERSIST binlog_row_value_options = ''.",
             )
-        if connection.execute(
-            f"SELECT 1 FROM texts WHERE regexp_matches(image, '{_BEHIND_COMMA}') AND regexp_matches({text}, '[0-9]e[0-9+-]|\\.[0-9]{{16,}}') LIMIT 1"
-        ).fetchall():
-            raise table_stop(
-                "document_number",
-                rows.place,
-                rows.name,
-                f"Column {one.name} has a JSON document with a number of more than 17 digits.",
-            )
+        _check_numbers(connection, rows, one)
+
+
+def _check_numbers(connection: duckdb.DuckDBPyConnection, rows: TableRows, column: LakeColumn) -> None:
+    """Raise FeedStop if a document of a column has a number that the lake cannot keep."""
+    found = connection.execute(
+        f"SELECT image FROM texts WHERE regexp_matches(image, '{_MANY_DIGITS}') "
+        f"AND regexp_matches(regexp_replace(image, '{_IN_QUOTES}', '', 'g'), '{_LONG_NUMBER}')"
+    )
+    while images := found.fetchmany(_IMAGES_AT_ONCE):
+        for (image,) in images:
+            number = inexact_number_of(image, column.name)
+            if number is not None:
+                raise table_stop(
+                    "document_number",
+                    rows.place,
+                    rows.name,
+                    f"Column {column.name} has a JSON document with a number of more than 17 digits: {number[:_SHOWN_DIGITS]}.",
+                )
 
 
 def _first(connection: duckdb.DuckDBPyConnection, query: str) -> Any:

@@ -3,7 +3,6 @@
 import base64
 import contextlib
 import json
-import re
 import struct
 from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal
@@ -17,6 +16,7 @@ import pymysql.cursors
 from protocol.errors import ErrorCode
 from protocol.sql.tables.source_table import TableName
 from relay.feed.feed_config import FeedSource
+from relay.feed.rows.document_numbers import inexact_number
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, LakeColumn, parsed_type
 from relay.feed.rows.net_changes import TableRows
@@ -30,8 +30,6 @@ from relay.upstream.source.source_tls import SourceTls
 _FLOAT: Final = struct.Struct("f")
 _DECIMALS: Final = frozenset(("decimal", "numeric", "dec", "fixed"))
 _SHAPE_HEAD: Final = 4
-_IN_DOCUMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?[0-9][0-9.eE+-]{15,})')
-"""This pattern finds texts of a JSON document, and its numbers that have more than 15 digits."""
 _SHOWN_CHARACTERS: Final = 60
 """The number of characters of a statement that an error shows."""
 _SHOWN_ERROR: Final = 200
@@ -395,17 +393,14 @@ def _document(value: Any, one: LakeColumn) -> str:
 
 def _check_numbers(document: str, one: LakeColumn) -> None:
     """Raise FeedStop if a number has more digits than a lake's documents keep."""
-    for found in _IN_DOCUMENT.finditer(document):
-        text = found[1]
-        if text is None or (text.lstrip("-").isdigit() and -(1 << 63) <= int(text) < 1 << 64):
-            continue
-        if Decimal(text) != Decimal(repr(float(text))):
-            raise FeedStop(
-                "document_number",
-                "a snapshot",
-                f"Column {one.name} has a JSON document with a number of more than 17 digits: {text[:80]}.",
-                "Correct the value at the source, or leave the table out with `exclude`.",
-            )
+    number = inexact_number(document)
+    if number is not None:
+        raise FeedStop(
+            "document_number",
+            "a snapshot",
+            f"Column {one.name} has a JSON document with a number of more than 17 digits: {number[:80]}.",
+            "Correct the value at the source, or leave the table out with `exclude`.",
+        )
 
 
 def _short(number: float) -> float:
