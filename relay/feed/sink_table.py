@@ -48,6 +48,8 @@ from relay.feed.statements.logged_changes import (
 )
 
 CURRENT: Final = "current"
+STOP_TABLE: Final = "stop-table"
+"""This value of `on_trouble` sets a table aside that cannot be fed further; the others go on."""
 HISTORY: Final = "changes"
 CHANGE_COLUMNS: Final = pa.schema(
     [
@@ -80,6 +82,7 @@ class FeedSettings:
     assume_empty: bool = False
     no_cascades: tuple[str, ...] = ()
     trusted_images: tuple[str, ...] = ()
+    on_trouble: str = STOP_TABLE
 
     def has_no_cascades(self, key: TableName) -> bool:
         """Return whether the operator declared that a table has no foreign keys that change its rows."""

@@ -147,6 +147,12 @@ def status(path: Path, *, as_json: bool) -> bool:
         if as_json:
             print_json(one)
             continue
+        aside = one["aside"]
+        if aside is not None:
+            sys.stdout.write(
+                f"{one['table']}: {one['state']} at {aside['place']}, {aside['name']}: {aside['text']} {aside['advice']}\n"
+            )
+            continue
         stale = f"; stale from {one['stale_from']}: {one['stale_reason']}" if one["stale_from"] else ""
         sys.stdout.write(
             f"{one['table']}: {one['state']} at {one['place']}, behind {one['behind_bytes']} bytes, {one['behind_s']} s{stale}\n"
@@ -203,6 +209,10 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
                     )
             for key, table in sorted(engine.tables.items()):
                 if tables and table.name not in tables:
+                    continue
+                if key in engine.aside:
+                    say(f"{table.name}: not compared. It is set aside: `binlog-relay feed status` says why.")
+                    found = True
                     continue
                 if table.current is None:
                     if table.may_have_current:

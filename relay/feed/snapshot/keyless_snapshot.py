@@ -69,6 +69,7 @@ class WholeTable:
         engine = self._engine
         for _ in range(_TRIES):
             catch_up(engine)
+            engine.aside.check(self._key)
             low = engine.place
             if begins:
                 begin_snapshot(engine, self._key, low)

@@ -33,6 +33,7 @@ _SHAPE_HEAD: Final = 4
 _SHOWN_CHARACTERS: Final = 60
 """The number of characters of a statement that an error shows."""
 _SHOWN_ERROR: Final = 200
+_A_SNAPSHOT: Final = "a row of the source"
 _NO_SOURCE: Final = "No server does. Check host and port of [feed.source], and what stands between it and the feed."
 _TRIES: Final = 20
 _KEYS_AT_ONCE: Final = 200
@@ -190,7 +191,7 @@ class SourceRows:
         width = len(rows.columns)
         size = sum(map(_bytes_of, found))
         with self._asked("SELECT"):
-            table = lake_table_of([row[:width] for row in found], rows.columns)
+            table = lake_table_of([row[:width] for row in found], rows)
         more = len(found) == limit or size >= _BYTES_AT_ONCE
         if found:
             self._fitting[key] = max(1, _BYTES_AT_ONCE * len(found) // max(size, 1))
@@ -207,7 +208,7 @@ class SourceRows:
         with self._asked(statement, ROWS), self._connection.cursor(pymysql.cursors.SSCursor) as cursor:
             cursor.execute(statement, ())
             for found in _portions(cursor, _ROWS_AT_ONCE, _BYTES_AT_ONCE):
-                yield lake_table_of(found, rows.columns)
+                yield lake_table_of(found, rows)
 
     def rows_by_key(self, key: TableName, rows: TableRows, keys: Sequence[Sequence[Any]]) -> pa.Table:
         """Return the rows that have one of these keys, with shared locks."""
@@ -222,7 +223,7 @@ class SourceRows:
                 [_compared(value, of) for one in some for value, of in zip(one, rows.key_columns, strict=True)],
             )
         with self._asked("SELECT"):
-            return lake_table_of(found, rows.columns)
+            return lake_table_of(found, rows)
 
 
 def _portions(
@@ -331,19 +332,19 @@ def _shown(one: LakeColumn) -> str:
     return name
 
 
-def lake_table_of(rows: Sequence[Sequence[Any]], columns: Sequence[LakeColumn]) -> pa.Table:
-    """Return the result of SELECT in the lake's types, without _sequence."""
+def lake_table_of(found: Sequence[Sequence[Any]], rows: TableRows) -> pa.Table:
+    """Return the result of SELECT in the lake's types, without _sequence. Raises: FeedStop for a value that the lake cannot keep."""
     arrays = []
-    for number, one in enumerate(columns):
-        values = [_value(row[number], one) for row in rows]
+    for number, one in enumerate(rows.columns):
+        values = [_value(row[number], one, rows) for row in found]
         if one.kind == TIME or pa.types.is_decimal(one.arrow):
-            arrays.append(_parsed(values, one))
+            arrays.append(_parsed(values, one, rows))
         else:
             arrays.append(pa.array(values, one.arrow))
-    return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(one.name, one.arrow) for one in columns]))
+    return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(one.name, one.arrow) for one in rows.columns]))
 
 
-def _parsed(values: list[Any], one: LakeColumn) -> pa.Array:
+def _parsed(values: list[Any], one: LakeColumn, rows: TableRows) -> pa.Array:
     if pa.types.is_decimal(one.arrow):
         return pa.array([None if value is None else Decimal(str(value)) for value in values], one.arrow)
     texts = pa.array([None if value is None else str(value).replace(" ", "T") for value in values], pa.string())
@@ -356,17 +357,18 @@ def _parsed(values: list[Any], one: LakeColumn) -> pa.Array:
     except pa.ArrowInvalid as error:
         raise FeedStop(
             "value_has_no_type",
-            "a snapshot",
+            _A_SNAPSHOT,
             f"Column {one.name} ({one.source.type}) has a value that a lake's {one.arrow} cannot hold: {error}.",
             "Correct the value at the source, or leave the table out with `exclude`.",
+            rows.name,
         ) from None
 
 
-def _value(value: Any, one: LakeColumn) -> Any:
+def _value(value: Any, one: LakeColumn, rows: TableRows) -> Any:
     if value is None:
         return None
     if one.kind == DOCUMENT:
-        return _document(value, one)
+        return _document(value, one, rows)
     if one.kind == BYTES:
         return value if isinstance(value, bytes) else str(value).encode()
     if isinstance(value, bytes) and pa.types.is_string(one.arrow):
@@ -378,10 +380,10 @@ def _value(value: Any, one: LakeColumn) -> Any:
     return str(value) if pa.types.is_string(one.arrow) else value
 
 
-def _document(value: Any, one: LakeColumn) -> str:
+def _document(value: Any, one: LakeColumn, rows: TableRows) -> str:
     base = one.source.type.split("(")[0].lower()
     if base == "json":
-        _check_numbers(str(value), one)
+        _check_numbers(str(value), one, rows)
         return str(value)
     raw = value if isinstance(value, bytes) else bytes(value)
     if base == "vector":
@@ -391,15 +393,16 @@ def _document(value: Any, one: LakeColumn) -> str:
     return json.dumps({"srid": srid, "wkb": base64.b64encode(raw[_SHAPE_HEAD:]).decode()}, separators=(",", ":"))
 
 
-def _check_numbers(document: str, one: LakeColumn) -> None:
+def _check_numbers(document: str, one: LakeColumn, rows: TableRows) -> None:
     """Raise FeedStop if a number has more digits than a lake's documents keep."""
     number = inexact_number(document)
     if number is not None:
         raise FeedStop(
             "document_number",
-            "a snapshot",
+            _A_SNAPSHOT,
             f"Column {one.name} has a JSON document with a number of more than 17 digits: {number[:80]}.",
             "Correct the value at the source, or leave the table out with `exclude`.",
+            rows.name,
         )
 
 

@@ -58,6 +58,7 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset, *, 
                 {STALE_FROM: engine_of.reading.told(fed), STALE_REASON: f"changes up to {told} were left out"}
             )
             table.history.advance(place)
+    engine_of.aside.release(key)
 
 
 def kept_definition(table: SinkTable, place: FeedOffset, engine: FeedEngine) -> Table:
@@ -119,6 +120,7 @@ class TableSnapshot:
         """Load some chunks, and apply what happened meanwhile; return False if there are no more rows."""
         engine = self._engine
         catch_up(engine)
+        engine.aside.check(self._key)
         low = engine.place
         table = self._current()
         begun = table.properties.get(SNAPSHOT)
@@ -163,6 +165,7 @@ class TableSnapshot:
         table.set_properties({SNAPSHOT: json.dumps({**state, "after": last, "pending": []})})
         if batch.end > low:
             engine.apply(batch)
+            engine.aside.check(self._key)
         state = json.loads(table.properties.get(SNAPSHOT) or "{}")
         self._say(f"{'.'.join(self._key)}: {self.rows} rows" + (f", behind {last}" if last is not None else ""))
         return not state.get("read", False) or bool(state.get("pending"))
