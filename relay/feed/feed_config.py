@@ -91,6 +91,7 @@ class FeedSection(TomlSection):
     assume_empty: bool = False
     no_cascades: list[NonEmpty] = []
     trusted_images: list[NonEmpty] = []
+    invalid_dates: Literal["null", "stop"] = "stop"
     on_trouble: Literal["stop-table", "stop-feed"] = "stop-table"
     storage: StorageSection = StorageSection()
     source: FeedSource | None = None

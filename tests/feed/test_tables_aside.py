@@ -28,6 +28,12 @@ HISTORIES = {
                 "INSERT INTO t VALUES (1, '0000-00-00')", "INSERT INTO other VALUES (7)",
                 "RENAME TABLE t TO old, other TO t", "INSERT INTO t VALUES (8)", "CREATE TABLE last (id INT PRIMARY KEY)",
                 "INSERT INTO last VALUES (1)"],
+    "dated": ["CREATE TABLE plain (id INT PRIMARY KEY, d DATE, s TIMESTAMP NULL, m DATETIME(3))",
+              "CREATE TABLE keyless (id INT, d DATE)", "CREATE TABLE shape (id INT PRIMARY KEY, d DATE, p POINT)",
+              "CREATE TABLE keyed (d DATE PRIMARY KEY, id INT)", "SET sql_mode = ''",
+              "INSERT INTO plain VALUES (1, '0000-00-00', '0000-00-00', '2020-00-01'), (2, '2020-01-02', NULL, '0000-01-01 10:00')",
+              "INSERT INTO keyless VALUES (1, '0000-00-00'), (1, '0000-00-00'), (2, '2020-01-02')", "DELETE FROM keyless LIMIT 1",
+              "INSERT INTO shape VALUES (1, '2020-02-00', POINT(1, 2))", "INSERT INTO keyed VALUES ('0000-00-00', 1)"],
     "wanted": ["CREATE TABLE t (id INT PRIMARY KEY, d DATE)", "SET sql_mode = ''", "INSERT INTO t VALUES (1, '0000-00-00')"],
 }  # fmt: skip
 LATER = ["CREATE TABLE unnamed.known (id INT PRIMARY KEY)", "INSERT INTO unnamed.old VALUES (1)",
@@ -157,6 +163,40 @@ def test_the_commands_tell_which_tables_are_set_aside_and_end_with_1(tmp_path: P
     assert command(feed, "report", "--out", str(page)).returncode == 0
     shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8").partition("</style>")[2]))
     assert "2 tables of 3 are not current." in shown and "Set aside" in shown and "value_has_no_type" in shown
+
+
+def test_invalid_dates_are_written_as_null_and_counted(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "dated", invalid_dates="null", exclude=["dated.keyed"])
+    assert feed.run() is None
+    assert set_aside(feed) == {}
+    assert [(one["d"] is None, one["s"], one["m"]) for one in feed.rows("plain") or []] == [
+        (True, None, None),
+        (False, None, None),
+    ]
+    assert sorted((one["id"], one["d"] is None) for one in feed.rows("keyless") or []) == [(1, True), (2, False)]
+    assert [one["d"] for one in feed.rows("shape") or []] == [None]
+    status = map(json.loads, command(feed, "status", "--json").stdout.splitlines())
+    assert {one["table"]: one["null_dates"] for one in status} == {
+        "dated.plain": 4,
+        "dated.keyless": 2,
+        "dated.shape": 1,
+    }
+
+
+def test_an_invalid_date_of_a_key_sets_its_table_aside_since_a_key_is_never_null(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "dated", invalid_dates="null")
+    assert feed.run() is None
+    assert set_aside(feed) == {"dated.keyed": "value_has_no_type"}
+
+
+def test_a_table_that_was_set_aside_for_invalid_dates_goes_on_with_all_its_rows_once_they_may_be_null(
+    tmp_path: Path, archive: Path
+) -> None:
+    assert fed(tmp_path, archive, "zero").run() is None
+    feed = fed(tmp_path, archive, "zero", invalid_dates="null")
+    assert command(feed, "--once").returncode == 0
+    assert ids(feed, "t") == [1, 2, 3] and ids(feed, "w") == [1] and ids(feed, "u") == [1, 2]
+    assert len(feed.rows("t", "changes") or []) == len(ids(feed, "t")) + 1
 
 
 def test_only_the_tables_of_this_feed_count_where_two_have_one_target(tmp_path: Path, archive: Path) -> None:

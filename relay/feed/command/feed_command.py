@@ -154,8 +154,9 @@ def status(path: Path, *, as_json: bool) -> bool:
             )
             continue
         stale = f"; stale from {one['stale_from']}: {one['stale_reason']}" if one["stale_from"] else ""
+        nulls = f"; {one['null_dates']} invalid dates were written as NULL" if one["null_dates"] else ""
         sys.stdout.write(
-            f"{one['table']}: {one['state']} at {one['place']}, behind {one['behind_bytes']} bytes, {one['behind_s']} s{stale}\n"
+            f"{one['table']}: {one['state']} at {one['place']}, behind {one['behind_bytes']} bytes, {one['behind_s']} s{stale}{nulls}\n"
         )
     return any(one["state"] not in ("current", "changes only") for one in report)
 
@@ -222,10 +223,10 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
                 try:
                     outcome = TableComparison(engine, source, key, section.source.chunk_rows).run()
                 except FeedStop as stop:
-                    if stop.name not in ("no_key", "not_kept"):
+                    if stop.name not in ("no_key", "not_kept") and key not in engine.aside:
                         raise
                     say(f"{table.name}: not compared. {stop}")
-                    found = found or bool(tables) or stop.name == "not_kept"
+                    found = found or bool(tables) or stop.name != "no_key"
                     continue
                 found = found or not outcome.same
                 if as_json:

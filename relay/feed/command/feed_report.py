@@ -9,6 +9,7 @@ from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON, LakeTable
 from relay.feed.progress_table import SET_ASIDE, current_state
 from relay.feed.rows.feed_place import FeedOffset
+from relay.feed.rows.invalid_dates import null_dates
 
 
 def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
@@ -31,6 +32,7 @@ def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
                 "behind_s": _behind_s(engine, place, end),
                 "stale_from": properties.get(STALE_FROM),
                 "stale_reason": properties.get(STALE_REASON),
+                "null_dates": null_dates(properties, stale.place if stale is not None else None),
                 "aside": {**aside.stop.facts(), "seen": aside.seen} if aside is not None else None,
                 "current": _address(engine, "current", key, table.current),
                 "changes": _address(engine, "changes", key, table.history),

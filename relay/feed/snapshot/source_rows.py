@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pymysql
 import pymysql.cursors
 
@@ -348,20 +349,36 @@ def _parsed(values: list[Any], one: LakeColumn, rows: TableRows) -> pa.Array:
     if pa.types.is_decimal(one.arrow):
         return pa.array([None if value is None else Decimal(str(value)) for value in values], one.arrow)
     texts = pa.array([None if value is None else str(value).replace(" ", "T") for value in values], pa.string())
-    try:
-        return (
-            texts.cast(pa.timestamp("us")).cast(one.arrow)
-            if pa.types.is_timestamp(one.arrow)
-            else texts.cast(one.arrow)
-        )
-    except pa.ArrowInvalid as error:
+    invalid = [] if _are_dates(texts) else [text for text in pc.unique(texts).to_pylist() if not _is_date(text)]
+    if invalid and (rows.null_dates is None or not rows.keeps_as_null(one)):
         raise FeedStop(
             "value_has_no_type",
             _A_SNAPSHOT,
-            f"Column {one.name} ({one.source.type}) has a value that a lake's {one.arrow} cannot hold: {error}.",
-            "Correct the value at the source, or leave the table out with `exclude`.",
+            f"Column {one.name} ({one.source.type}) has a value that a lake's {one.arrow} cannot hold: {invalid[0]}.",
+            'Set `invalid_dates = "null"`, which writes such dates of columns outside of the key as NULL, or leave the table out with `exclude`.',
             rows.name,
-        ) from None
+        )
+    if invalid and rows.null_dates is not None:
+        wrong = pc.is_in(texts, pa.array(invalid, pa.string()))
+        rows.null_dates.count += pc.sum(wrong).as_py() or 0
+        texts = pc.if_else(wrong, pa.scalar(None, pa.string()), texts)
+    return texts.cast(pa.timestamp("us")).cast(one.arrow) if pa.types.is_timestamp(one.arrow) else texts.cast(one.arrow)
+
+
+def _are_dates(texts: pa.Array) -> bool:
+    """Return whether a lake can hold all of these dates. The year 0000, which some libraries know, is in no binlog that is fed."""
+    if pc.any(pc.starts_with(texts, "0000")).as_py():
+        return False
+    try:
+        texts.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _is_date(text: str | None) -> bool:
+    """Return whether a lake can hold a date, with its time or without."""
+    return text is None or _are_dates(pa.array([text], pa.string()))
 
 
 def _value(value: Any, one: LakeColumn, rows: TableRows) -> Any:
