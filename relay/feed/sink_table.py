@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +31,7 @@ from relay.feed.lake.lake_table import (
 from relay.feed.replaced_in_part import UNSURE, ReplacedRows
 from relay.feed.rows.equal_rows import OWN_NAME, RowsUnnamed
 from relay.feed.rows.feed_place import FeedOffset
-from relay.feed.rows.feed_stop import table_stop
+from relay.feed.rows.feed_stop import SNAPSHOT_ADVICE, FeedStop, table_stop
 from relay.feed.rows.invalid_dates import NULL, NullDates, with_null_dates
 from relay.feed.rows.lake_columns import ROW, LakeColumn, lake_columns, lake_key, lake_schema
 from relay.feed.rows.net_changes import TableRows
@@ -270,7 +271,7 @@ class SinkTable:
             batch.space.directory,
             lenient=snapshot or stale,
         )
-        with net.of(rows) as changes:
+        with self._in_memory(told), net.of(rows) as changes:
             if unknown:
                 self._leave_to_snapshot(unknown)
             if replaced.unsure_at is not None:
@@ -282,6 +283,18 @@ class SinkTable:
                 current.merge(changes, key, place)
             else:
                 current.merge_spooled(changes, key, place)
+
+    @contextmanager
+    def _in_memory(self, rows: TableRows) -> Iterator[None]:
+        """Turn a lack of memory for a table's rows into a stop that names the setting. Raises: FeedStop."""
+        try:
+            yield
+        except duckdb.OutOfMemoryException:
+            text = "Its rows do not fit into the memory that `memory_mb` allows: a row takes several times its size."
+            advice = (
+                f"Set a larger `memory_mb`, or leave it out with `exclude`. {SNAPSHOT_ADVICE.format(table=self.name)}"
+            )
+            raise FeedStop("memory_too_small", rows.place, text, advice, self.name) from None
 
     @staticmethod
     def _name_rows(current: LakeTable) -> None:

@@ -34,6 +34,10 @@ HISTORIES = {
               "INSERT INTO plain VALUES (1, '0000-00-00', '0000-00-00', '2020-00-01'), (2, '2020-01-02', NULL, '0000-01-01 10:00')",
               "INSERT INTO keyless VALUES (1, '0000-00-00'), (1, '0000-00-00'), (2, '2020-01-02')", "DELETE FROM keyless LIMIT 1",
               "INSERT INTO shape VALUES (1, '2020-02-00', POINT(1, 2))", "INSERT INTO keyed VALUES ('0000-00-00', 1)"],
+    "large": ["CREATE TABLE t (a LONGTEXT)", "CREATE TABLE u (id INT PRIMARY KEY)",
+              "INSERT INTO t VALUES (REPEAT('a', 3900000)), (REPEAT('b', 3900000)), (REPEAT('c', 3900000)), (REPEAT('d', 3900000)), "
+              "(REPEAT('e', 3900000)), (REPEAT('f', 3900000)), (REPEAT('g', 3900000)), (REPEAT('h', 3900000))",
+              "INSERT INTO u VALUES (1)"],
     "wanted": ["CREATE TABLE t (id INT PRIMARY KEY, d DATE)", "SET sql_mode = ''", "INSERT INTO t VALUES (1, '0000-00-00')"],
 }  # fmt: skip
 LATER = ["CREATE TABLE unnamed.known (id INT PRIMARY KEY)", "INSERT INTO unnamed.old VALUES (1)",
@@ -197,6 +201,17 @@ def test_a_table_that_was_set_aside_for_invalid_dates_goes_on_with_all_its_rows_
     assert command(feed, "--once").returncode == 0
     assert ids(feed, "t") == [1, 2, 3] and ids(feed, "w") == [1] and ids(feed, "u") == [1, 2]
     assert len(feed.rows("t", "changes") or []) == len(ids(feed, "t")) + 1
+
+
+def test_rows_that_memory_mb_has_no_room_for_set_their_table_aside_and_name_the_setting(
+    tmp_path: Path, archive: Path
+) -> None:
+    feed = fed(tmp_path, archive, "large", memory_mb=64)
+    done = command(feed, "--once")
+    assert done.returncode == 1 and re.search(
+        r"large\.t: set aside at .* memory_too_small: .* larger `memory_mb`", done.stderr
+    )
+    assert ids(feed, "u") == [1]
 
 
 def test_only_the_tables_of_this_feed_count_where_two_have_one_target(tmp_path: Path, archive: Path) -> None:
