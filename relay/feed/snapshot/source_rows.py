@@ -29,6 +29,7 @@ from relay.upstream.source.source_errors import UpstreamError
 from relay.upstream.source.source_tls import SourceTls
 
 _FLOAT: Final = struct.Struct("f")
+_LARGEST_FLOAT: Final = 3.4028235e38
 _DECIMALS: Final = frozenset(("decimal", "numeric", "dec", "fixed"))
 _SHAPE_HEAD: Final = 4
 _SHOWN_CHARACTERS: Final = 60
@@ -405,7 +406,7 @@ def _document(value: Any, one: LakeColumn, rows: TableRows) -> str:
     raw = value if isinstance(value, bytes) else bytes(value)
     if base == "vector":
         numbers = struct.unpack(f"<{len(raw) // 4}f", raw)
-        return "[" + ",".join(json.dumps(_short(number)) for number in numbers) + "]"
+        return "[" + ",".join(json.dumps(_short(number)).removesuffix(".0") for number in numbers) + "]"
     srid = int.from_bytes(raw[:_SHAPE_HEAD], "little")
     return json.dumps({"srid": srid, "wkb": base64.b64encode(raw[_SHAPE_HEAD:]).decode()}, separators=(",", ":"))
 
@@ -426,9 +427,10 @@ def _check_numbers(document: str, one: LakeColumn, rows: TableRows) -> None:
 def _short(number: float) -> float:
     """Return the number with the fewest digits that reads back as the same FLOAT."""
     for digits in range(1, 10):
-        text = f"{number:.{digits}g}"
-        if struct.pack("<f", float(text)) == struct.pack("<f", number):
-            return float(text)
+        short = float(f"{number:.{digits}g}")
+        # Rounded to few digits the largest FLOATs are none.
+        if abs(short) <= _LARGEST_FLOAT and _FLOAT.pack(short) == _FLOAT.pack(number):
+            return short
     return number
 
 
