@@ -218,6 +218,7 @@ class FeedEngine:
             return True
         if batch is None:
             self._check_end()
+            self.progress.forget_stop()
             return False
         self.apply(batch)
         return True

@@ -250,6 +250,10 @@ class ProgressTable:
         if self._table is None:
             self._create(place)
         self._replace(place)
+        self.forget_stop()
+
+    def forget_stop(self) -> None:
+        """Record that the feed is past what stopped it."""
         if self._table is not None and self._table.properties.get(STOP):
             self._table.set_properties({STOP: ""})
 
