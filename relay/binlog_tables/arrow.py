@@ -3,6 +3,8 @@
 Everything that reads one reads binlogs: DuckDB, Polars, pandas, Delta, Parquet. docs/SPARK.md has a line for each.
 """
 
+import difflib
+import inspect
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -69,6 +71,7 @@ def read(
     Raises: ReadRefused for an invalid request; NothingToRead, PositionGone, OSError; while it is read, in failfast mode
     BinlogUnreadable, with `keeps` FileLost.
     """
+    _check_names(more)
     of_rows = "rows" if level == CHANGES else level
     whole = WholeRead(
         _paths(path),
@@ -106,6 +109,16 @@ def read(
                     yield kept.select(names) if texts else kept
 
     return pa.RecordBatchReader.from_batches(arrow_schema(level, names), batches())
+
+
+def _check_names(more: Collection[str]) -> None:
+    """Raise ReadRefused for an argument that `read` does not have: without it, more would be read than was asked for."""
+    known = [*[*inspect.signature(read).parameters][:-1], *ReadChoices.__annotations__]
+    for name in more:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+            meant = f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}."
+            raise ReadRefused(f"read has no argument {name!r}", meant)
 
 
 def _changes(

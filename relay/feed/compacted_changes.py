@@ -63,6 +63,8 @@ class NetOfPart:
         try:
             if rows.is_small or not key or not self._add_values(net, rows):
                 net.clear()
+                if self._told.null_dates is not None:
+                    self._told.null_dates.count = 0  # those of the values are counted again
                 self._add_images(net, self._with_images(rows))
             # It is in memory if possible: a million changes of one row are one.
             yield net.table() if net.num_rows and net.nbytes <= rows.piece_bytes else net

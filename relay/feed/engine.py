@@ -1,9 +1,11 @@
 """The feed applies batch after batch of the archive to the lake, exactly once, without Spark and without a JVM."""
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
 from typing import Any, Final
 
 import duckdb
@@ -11,7 +13,7 @@ import duckdb
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import TableName
 from relay.binlog_tables.plan.places import PositionGone
-from relay.config.table_patterns import named_schemas, names_table
+from relay.config.table_patterns import named_schemas, names_table, readings
 from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
@@ -21,7 +23,8 @@ from relay.feed.progress_table import ProgressTable
 from relay.feed.renamed_tables import TableRenames
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop, table_stop
-from relay.feed.sink_table import CURRENT, HISTORY, FeedSettings, SinkTable
+from relay.feed.sink_table import CURRENT, HISTORY, STOP_TABLE, FeedSettings, SinkTable
+from relay.feed.tables_aside import TablesAside
 
 _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", "sys", ""))
 
@@ -66,7 +69,10 @@ class FeedCounts:
 
 
 class FeedEngine:
-    """A feed that follows one archive. A feed that has not begun yet starts at `start`: earliest, latest or FILE:POSITION."""
+    """A feed that follows one archive. A feed that has not begun yet starts at `start`: earliest, latest or FILE:POSITION.
+
+    With `observes` it applies nothing, and tables that are set aside are not tried again.
+    """
 
     def __init__(
         self,
@@ -77,6 +83,8 @@ class FeedEngine:
         connection: duckdb.DuckDBPyConnection,
         start: str = "earliest",
         limits: FeedLimits = NO_LIMITS,
+        *,
+        observes: bool = False,
     ) -> None:
         self.reading = reading
         self.lake = lake
@@ -90,14 +98,20 @@ class FeedEngine:
         # It has its own reader, as another thread reads ahead.
         self._batches = BatchesAhead(ArchiveReading(reading.path), self._wanted, limits.batch_bytes)
         named = json.dumps([choice.tables, choice.exclude])
-        self.progress = ProgressTable(lake, named, settings.modes, reading.begun)
+        self.progress = ProgressTable(lake, named, settings.modes, reading.begun, reading.told)
+        self.aside = TablesAside(self.progress, choice, None if observes else self._terms())
         self._choices = [FedTables(*map(tuple, one)) for one in self.progress.choices()]
-        self._left_out = ""
+        self._left_out: TableName | None = None
         """A table that is behind all others: the settings did not name it for a while."""
         self._is_same_archive = False
         self._has_capitals = self.progress.capitals is not None
         self.place: FeedOffset = self._open()
         self.last_time: Any = None
+
+    def _terms(self) -> str:
+        """Return what decides whether a table can be fed: the settings and the version."""
+        known = json.dumps([version("binlog-relay"), asdict(self.settings), self._limits.space.most_bytes], default=str)
+        return hashlib.sha256(known.encode()).hexdigest()[:16]
 
     def stand(self) -> None:
         """Set the place to where the tables are now: after a snapshot that was begun."""
@@ -105,9 +119,11 @@ class FeedEngine:
         self.place = min(places.values()) if places else self.place
 
     def places(self) -> dict[TableName, FeedOffset]:
-        """Return up to where each table is complete: by its own commits, or by `_feed`, which saves commits without changes."""
+        """Return up to where each table is complete that is fed: by its own commits, or by `_feed`, which saves commits without changes."""
         found = {}
         for key, table in self.tables.items():
+            if key in self.aside:
+                continue
             parts = [
                 max(place, self.progress.done(key, kind) or place)
                 for kind, part in ((CURRENT, table.current), (HISTORY, table.history))
@@ -130,12 +146,15 @@ class FeedEngine:
             table = self.table(key)
             if table.place is None and key not in fed:
                 del self.tables[key]
-        places = self.places()
-        if places:
-            first = min(places, key=lambda key: (places[key], key))
-            if places[first] < max(places.values()):
-                self._left_out = ".".join(first)
-            return places[first]
+        self.aside.release_loaded(
+            {key: place for key, table in self.tables.items() if (place := table.place) is not None}
+        )
+        place = self._reached()
+        if place is not None:
+            return place
+        aside = [one.place for key in self.aside if (one := self.aside.get(key)) is not None]
+        if aside:
+            return max(aside)
         begun = self.progress.begun_at
         if begun is not None:
             return begun
@@ -150,6 +169,15 @@ class FeedEngine:
             raise FeedStop(
                 "place_unknown", self._start, "`start` is no place.", "It takes earliest, latest or FILE:POSITION."
             ) from None
+
+    def _reached(self) -> FeedOffset | None:
+        """Return the place that all tables have reached that are fed, and note which one is the last; None if there are none."""
+        places = self.places()
+        if not places:
+            return None
+        first = min(places, key=lambda key: (places[key], key))
+        self._left_out = first if places[first] < max(places.values()) else None
+        return places[first]
 
     def table(self, key: TableName) -> SinkTable:
         """Return one table, which is opened when it is first asked for."""
@@ -176,16 +204,21 @@ class FeedEngine:
         try:
             batch = self._batches.next(self.place, upto)
         except (FeedStop, PositionGone) as gone:
-            if not self._left_out or (isinstance(gone, FeedStop) and gone.name != "place_gone"):
+            if self._left_out is None or (isinstance(gone, FeedStop) and gone.name != "place_gone"):
                 raise
-            raise table_stop(
+            stop = table_stop(
                 "place_gone",
                 self.reading.told(self.place),
-                self._left_out,
+                ".".join(self._left_out),
                 "The table was not fed for a while, and the binlog with what comes next for it is not in the archive any more.",
-            ) from None
+            )
+            if not self._set_aside({self._left_out: (self.place, stop)}):
+                raise stop from None
+            self.place = self._reached() or self.place
+            return True
         if batch is None:
             self._check_end()
+            self.progress.forget_stop()
             return False
         self.apply(batch)
         return True
@@ -225,6 +258,7 @@ class FeedEngine:
 
     def _wanted(self, *, images: bool = False) -> WantedTables:
         """Return what to read of a stretch."""
+        aside = frozenset(self.aside)
         modes = self.settings.modes
         parts = RowParts(images or HISTORY in modes, CURRENT in modes)
         # The state is copied: the lake's tables belong to this thread alone.
@@ -234,7 +268,7 @@ class FeedEngine:
             return key in fed and fed[key] > place
 
         return WantedTables(
-            self.choice,
+            lambda key: self.choice(key) and key not in aside,
             list(self.tables),
             self.choice.schemas,
             is_passed,
@@ -244,7 +278,10 @@ class FeedEngine:
         )
 
     def apply(self, batch: FeedBatch) -> None:
-        """Bring all tables to the batch's end, and close it. Raises: FeedStop; SpoolFull, with nothing of the table in the lake."""
+        """Bring all tables that are fed to the batch's end, and close it; those that have trouble are set aside.
+
+        Raises: FeedStop; SpoolFull, with nothing of the table in the lake.
+        """
         directory = self._limits.space.directory
         try:
             with directory.told_when_full() if directory is not None else nullcontext():
@@ -254,37 +291,74 @@ class FeedEngine:
 
     def _apply(self, batch: FeedBatch) -> None:
         self.progress.note_choice()
+        for key in self.aside:  # The batch may have been read before a table was set aside
+            batch.parts.pop(key, None)
         self._announce(batch)
         capitals = [key for key, part in batch.parts.items() if part.rows.num_rows and has_capitals([key])]
         if capitals and not self._has_capitals:
             self.progress.note_capitals(".".join(capitals[0]))
             self._has_capitals = True
         fed = {key for key, table in self.tables.items() if table.is_exact or table.place is None}
+        fed.difference_update(self.aside)
         note_cascades(self.reading, self.connection, batch, fed, self.settings.has_no_cascades)
         if self.settings.assume_empty:
             self._note_missed(batch)
-        self._rename(batch)
-        stops: list[FeedStop] = []
-        keys = set(batch.parts) | (set(self.tables) if batch.unseen else set())
+        try:
+            self._rename(batch)
+        except FeedStop as stop:
+            if not self._set_aside(dict.fromkeys(self._keys_of(stop), (batch.start, stop))):
+                raise
+            return  # The batch is read again, without the table
+        stops = self._apply_tables(batch)
+        self.counts.batches += 1
+        if stops and not self._set_aside(stops):
+            self.place = min([table.place for table in self.tables.values() if table.place is not None] + [batch.end])
+            raise next(iter(stops.values()))[1]
+        self.place = batch.end
+        self._left_out = None
+        self.last_time = batch.last_time or self.last_time
+        self.note_progress(self.place)
+        if batch.stop is not None:
+            self.progress.write()
+            keys = self._keys_of(batch.stop)
+            new = [key for key in keys if key not in self.aside]
+            if (new or not keys) and not self._set_aside(dict.fromkeys(new, (batch.end, batch.stop))):
+                raise batch.stop
+
+    def _apply_tables(self, batch: FeedBatch) -> dict[TableName, tuple[FeedOffset, FeedStop]]:
+        """Bring each table to the batch's end; return those that cannot be, with the place up to which they are complete."""
+        stops = {}
+        keys = set(batch.parts) | (set(self.tables).difference(self.aside) if batch.unseen else set())
         for key in sorted(keys):
             part = batch.parts.get(key) or TablePart(key)
             table = self.table(key)
             try:
                 table.apply(batch, part)
             except FeedStop as stop:
-                stops.append(stop)
+                stops[key] = (max(table.place or batch.start, batch.start), stop)
             self.counts.rows += part.rows.num_rows
-        self.counts.batches += 1
-        if stops:
-            self.place = min([table.place for table in self.tables.values() if table.place is not None] + [batch.end])
-            raise stops[0]
-        self.place = batch.end
-        self._left_out = ""
-        self.last_time = batch.last_time or self.last_time
-        self.progress.note(self.place, self.tables.values(), self.reading.told(self.place), self.last_time)
-        if batch.stop is not None:
-            self.progress.write()
-            raise batch.stop
+        return stops
+
+    def _set_aside(self, found: Mapping[TableName, tuple[FeedOffset, FeedStop]]) -> bool:
+        """Set tables aside that cannot be fed further, if the settings say so; return whether the feed goes on."""
+        if not found or self.settings.on_trouble != STOP_TABLE:
+            return False
+        self.aside.add(found, self.place)
+        return True
+
+    def set_aside(self, key: TableName, stop: FeedStop) -> bool:
+        """Set one table aside at the feed's place, if the settings say so; return whether it was done."""
+        return key in self.aside or self._set_aside({key: (self.place, stop)})
+
+    def _keys_of(self, stop: FeedStop) -> list[TableName]:
+        """Return the tables that a stop names: a name with several dots may be that of several, of which those in the lake are meant."""
+        keys = [key for key in readings(stop.table) if self.choice(key)] if stop.table else []
+        return [key for key in keys if key in self.tables] or keys
+
+    def note_progress(self, place: FeedOffset) -> None:
+        """Note that all tables that are fed are complete up to a place."""
+        fed = [table for key, table in self.tables.items() if key not in self.aside]
+        self.progress.note(place, fed, self.reading.told(place), self.last_time)
 
     def let_go(self) -> None:
         """Close the feed; this is the last call. Reading ahead and DuckDB's threads end, and nothing is left on disk."""
@@ -298,7 +372,7 @@ class FeedEngine:
         place."""
         new = [key for key in batch.parts if self.table(key).place is None]
         if new and not set(new).issubset(self.progress.tables()):
-            self.progress.note(batch.start, self.tables.values(), self.reading.told(batch.start), self.last_time)
+            self.note_progress(batch.start)
             self.progress.write()
 
     def _note_missed(self, batch: FeedBatch) -> None:
@@ -334,7 +408,9 @@ class FeedEngine:
         def cascades(some: FeedBatch, keys: Iterable[TableName]) -> None:
             note_cascades(self.reading, self.connection, some, keys, self.settings.has_no_cascades)
 
-        TableRenames(self.reading, table, self.choice, cascades, self._limits.batch_bytes, self._limits.space).apply(
+        limits = self._limits
+        is_aside = self.aside.__contains__
+        TableRenames(self.reading, table, self.choice, is_aside, cascades, limits.batch_bytes, limits.space).apply(
             batch
         )
 

@@ -34,6 +34,15 @@ class StorageSection(TomlSection):
             raise Wrong(f"the environment has no variable {value}", "Set it before starting")
         return value
 
+    @model_validator(mode="after")
+    def _is_allowed(self) -> "StorageSection":
+        if self.endpoint is not None and self.endpoint.lower().startswith("http://") and not self.allow_http:
+            raise Wrong(
+                "`endpoint` is http://, and what is sent there anyone on the way can read",
+                "Set allow_http = true in [feed.storage], or use https://",
+            )
+        return self
+
     def options(self) -> dict[str, str]:
         """Return the options as delta-rs takes them. Raises: OSError."""
         found = {
@@ -91,6 +100,8 @@ class FeedSection(TomlSection):
     assume_empty: bool = False
     no_cascades: list[NonEmpty] = []
     trusted_images: list[NonEmpty] = []
+    invalid_dates: Literal["null", "stop"] = "stop"
+    on_trouble: Literal["stop-table", "stop-feed"] = "stop-table"
     storage: StorageSection = StorageSection()
     source: FeedSource | None = None
 

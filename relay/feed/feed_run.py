@@ -22,6 +22,7 @@ from relay.feed.lake.lake_table import Lake
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.sink_table import FeedSettings
 from relay.feed.spool.spool_directory import SpoolDirectory
+from relay.feed.tables_aside import TablesSetAside
 
 _LEAST_PAUSE_S: Final = 1.0
 _MOST_PAUSE_S: Final = 60.0
@@ -83,10 +84,13 @@ def open_engine(section: FeedSection, reading: ArchiveReading | None = None, *, 
                 section.assume_empty,
                 tuple(section.no_cascades),
                 tuple(section.trusted_images),
+                section.on_trouble,
+                section.invalid_dates,
             ),
             connection,
             section.start,
             FeedLimits(section.batch_mb << 20, BatchSpace(spool, above)),
+            observes=not applies,
         )
         opened.pop_all()
         return engine
@@ -105,7 +109,7 @@ def opened_engine(section: FeedSection, *, applies: bool = True) -> Iterator[Fee
 def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Event) -> None:
     """Feed until `ended` is set, or, with `once`, up to the current end of the archive.
 
-    Raises: FeedStop; FeedFailed; NothingToRead.
+    Raises: FeedStop; FeedFailed; NothingToRead; TablesSetAside at the end of `once`.
     """
     pause, tries = _LEAST_PAUSE_S, 0
     began = time.monotonic()
@@ -114,7 +118,7 @@ def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Eve
             began = time.monotonic()
             _follow(section, say, once, ended)
             return
-        except (FeedStop, NothingToRead):
+        except (FeedStop, NothingToRead, TablesSetAside):
             raise
         except PositionGone as error:
             raise FeedStop(
@@ -145,7 +149,10 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
         said = time.monotonic()
         try:
             while not ended.is_set():
-                if engine.step(upto):
+                goes_on = engine.step(upto)
+                for text in engine.aside.new_texts():
+                    say(text)
+                if goes_on:
                     if time.monotonic() - said > 10:
                         said = time.monotonic()
                         say(_so_far(engine))
@@ -158,6 +165,8 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
             if once or ended.is_set():
                 engine.close()
         say(_so_far(engine))
+        if once:
+            engine.aside.check_none()
 
 
 def _so_far(engine: FeedEngine) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import TableName
-from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, Lake, LakeTable, NewTable
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange, Lake, LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 
@@ -37,6 +37,7 @@ PROGRESS: Final = pa.schema(
         ("written", pa.timestamp("us", "UTC")),
         ("modes", pa.string()),
         ("begun", pa.timestamp("us", "UTC")),
+        ("aside", pa.string()),
     ]
 )
 CHOICES: Final = "binlog-relay.choices"
@@ -47,6 +48,7 @@ CAPITALS: Final = "binlog-relay.capitals"
 """This property contains a table with logged rows whose name is not in lower case."""
 STARTS: Final = "binlog-relay.starts"
 """This property contains how far a feed was that had no table yet, by what its settings named."""
+SET_ASIDE: Final = "set aside"
 _MOST_CHOICES: Final = 50
 _EVERY_S: Final = 60.0
 
@@ -60,9 +62,11 @@ class ProgressTable:
         choice: str = "",
         modes: Sequence[str] = (),
         begun: Callable[[FeedOffset], datetime | None] = lambda _place: None,
+        told: Callable[[FeedOffset], str] = lambda _place: "",
     ) -> None:
         self._lake = lake
         self._begun = begun
+        self._told = told
         self._choice = choice
         self._modes = ",".join(sorted(modes))
         self._table: LakeTable | None = lake.open(STATE, "", "")
@@ -151,6 +155,28 @@ class ProgressTable:
         except (ValueError, Malformed, FeedStop):
             return None
 
+    def aside(self) -> dict[TableName, str]:
+        """Return the records of the tables that are set aside."""
+        return {key: row["aside"] for key, row in self._rows.items() if row.get("aside")}
+
+    def note_aside(self, records: Mapping[TableName, tuple[FeedOffset, str]], place: FeedOffset) -> None:
+        """Record tables as set aside, each with the place up to which it is complete, while the feed is at `place`."""
+        self._read_again()
+        for key, (complete, record) in records.items():
+            known = self._rows.get(key, {"schema": key[0], "table": key[1], "modes": self._modes})
+            state = {"place": self._told(complete), "current": SET_ASIDE, "written": datetime.now(UTC), "aside": record}
+            self._rows[key] = {**known, **state, "begun": self._begun(complete)}
+        if self._table is None:
+            self._create(place)
+        self._replace(place)
+
+    def forget_aside(self, key: TableName) -> None:
+        """Record that a table is not set aside any more."""
+        row = self._rows.get(key)
+        if self._table is not None and self._table.place is not None and row is not None and row.get("aside"):
+            self._rows[key] = {**row, "aside": None}
+            self._replace(self._table.place)
+
     def binlogs(self) -> Iterator[tuple[FeedOffset, datetime]]:
         """Yield the binlogs that tables have reached: a place in each, and the time of its first event."""
         found = {}
@@ -204,7 +230,7 @@ class ProgressTable:
         if self._table is None:
             return
         seen = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
-        facts = {"name": stop.name, "place": stop.place, "text": stop.what, "advice": stop.advice, "table": stop.table}
+        facts = stop.facts()
         known = self.stop
         if known is None or known | {"time": seen} != facts | {"time": seen}:
             self._table.set_properties({STOP: json.dumps({**facts, "time": seen})})
@@ -216,9 +242,7 @@ class ProgressTable:
         place, tables, told, last_time = self._noted
         self._noted = None
         self._written = time.monotonic()
-        if self._table is not None:
-            self._table = self._lake.open(STATE, "", "") or self._table  # another feed of this target may have written
-            self._rows = self._read()
+        self._read_again()
         if not tables:
             self.note_begun(place)
         begun = self._begun(place)
@@ -226,8 +250,18 @@ class ProgressTable:
         if self._table is None:
             self._create(place)
         self._replace(place)
+        self.forget_stop()
+
+    def forget_stop(self) -> None:
+        """Record that the feed is past what stopped it."""
         if self._table is not None and self._table.properties.get(STOP):
             self._table.set_properties({STOP: ""})
+
+    def _read_again(self) -> None:
+        """Read the rows that another feed of this target may have written."""
+        if self._table is not None:
+            self._table = self._lake.open(STATE, "", "") or self._table
+            self._rows = self._read()
 
     def _create(self, place: FeedOffset, more: Mapping[str, str] | None = None) -> None:
         properties = {CHOICES: json.dumps([json.loads(self._choice)])} if self._choice else {}
@@ -236,6 +270,8 @@ class ProgressTable:
     def _replace(self, place: FeedOffset) -> None:
         if self._table is None:
             return
+        if self._table.schema.get_field_index("aside") < 0:  # an earlier version of the feed made it
+            self._table.evolve(ColumnsChange(PROGRESS), place)
         self._table.replace(pa.Table.from_pylist(list(self._rows.values()), schema=PROGRESS), place)
 
     def upkeep(self, keep_hours: int) -> dict[str, Any]:
@@ -254,6 +290,7 @@ class ProgressTable:
             "stale_reason": properties.get(STALE_REASON),
             "written": datetime.now(UTC),
             "modes": self._modes,
+            "aside": None,
         }
 
 

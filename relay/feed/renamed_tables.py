@@ -45,13 +45,14 @@ class _Turn:
 
 class TableRenames:
     """The executor of a batch of one RENAME. `table` returns a table by its name, fed or not; `is_fed` returns whether the settings
-    name it; `note_cascades` adds to a batch what foreign keys may have changed in some tables."""
+    name it, `is_aside` whether it is set aside; `note_cascades` adds to a batch what foreign keys may have changed in some tables."""
 
     def __init__(
         self,
         reading: ArchiveReading,
         table: Callable[[TableName], SinkTable],
         is_fed: Callable[[TableName], bool],
+        is_aside: Callable[[TableName], bool],
         note_cascades: Callable[[FeedBatch, Iterable[TableName]], None],
         most_bytes: int,
         space: BatchSpace,
@@ -59,6 +60,7 @@ class TableRenames:
         self._reading = reading
         self._table = table
         self._is_fed = is_fed
+        self._is_aside = is_aside
         self._note_cascades = note_cascades
         self._most_bytes = most_bytes
         self._space = space
@@ -68,7 +70,7 @@ class TableRenames:
         said = {one.key: one for one in renames_of(batch)}
         # The lake contains of a table that is not fed only what was fed for this.
         for one in list(said.values()):
-            if one.source is not None and one.source not in said:
+            if one.source is not None and one.source not in said and not self._is_aside(one.source):
                 said[one.source] = replace(one, key=one.source, source=None, target=one.key, clauses=())
         turns = [turn for one in said.values() if (turn := self._turn(one, batch)) is not None]
         todo = [one for one in turns if not self._is_done(one)]
@@ -94,6 +96,8 @@ class TableRenames:
             return turn
         if source is None:
             return turn if table.current is not None else None
+        if self._is_aside(source.key):
+            raise self._unknown(one, told, f"{source.name} is set aside")
         if not self._is_fed(source.key):
             self._catch_up(source, one, batch)
         if source.current is None:

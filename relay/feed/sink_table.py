@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,8 +31,9 @@ from relay.feed.lake.lake_table import (
 from relay.feed.replaced_in_part import UNSURE, ReplacedRows
 from relay.feed.rows.equal_rows import OWN_NAME, RowsUnnamed
 from relay.feed.rows.feed_place import FeedOffset
-from relay.feed.rows.feed_stop import table_stop
-from relay.feed.rows.lake_columns import ROW, lake_columns, lake_key, lake_schema
+from relay.feed.rows.feed_stop import SNAPSHOT_ADVICE, FeedStop, table_stop
+from relay.feed.rows.invalid_dates import NULL, NullDates, with_null_dates
+from relay.feed.rows.lake_columns import ROW, LakeColumn, lake_columns, lake_key, lake_schema
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.rows.row_places import AT, with_places
 from relay.feed.spool.part_rows import PartRows
@@ -48,6 +50,8 @@ from relay.feed.statements.logged_changes import (
 )
 
 CURRENT: Final = "current"
+STOP_TABLE: Final = "stop-table"
+"""This value of `on_trouble` sets a table aside that cannot be fed further; the others go on."""
 HISTORY: Final = "changes"
 CHANGE_COLUMNS: Final = pa.schema(
     [
@@ -80,6 +84,8 @@ class FeedSettings:
     assume_empty: bool = False
     no_cascades: tuple[str, ...] = ()
     trusted_images: tuple[str, ...] = ()
+    on_trouble: str = STOP_TABLE
+    invalid_dates: str = "stop"
 
     def has_no_cascades(self, key: TableName) -> bool:
         """Return whether the operator declared that a table has no foreign keys that change its rows."""
@@ -246,6 +252,8 @@ class SinkTable:
         batch: FeedBatch,
     ) -> None:
         """Merge rows of one definition. Raises: FeedStop; RowsUnnamed, with nothing done."""
+        if told.null_dates is not None:
+            told.null_dates.count = 0
         # A stale table, or one that a snapshot must load, may have missing rows.
         snapshot = bool(current.properties.get(SNAPSHOT))
         stale = bool(current.properties.get(STALE_FROM))
@@ -263,17 +271,30 @@ class SinkTable:
             batch.space.directory,
             lenient=snapshot or stale,
         )
-        with net.of(rows) as changes:
+        with self._in_memory(told), net.of(rows) as changes:
             if unknown:
                 self._leave_to_snapshot(unknown)
             if replaced.unsure_at is not None:
                 self.mark_stale(current, unseen_at(replaced.unsure_at, UNSURE))
             if not changes.num_rows:
                 return  # all of it was undone
+            note_null_dates(current, told, place)
             if isinstance(changes, pa.Table):
                 current.merge(changes, key, place)
             else:
                 current.merge_spooled(changes, key, place)
+
+    @contextmanager
+    def _in_memory(self, rows: TableRows) -> Iterator[None]:
+        """Turn a lack of memory for a table's rows into a stop that names the setting. Raises: FeedStop."""
+        try:
+            yield
+        except duckdb.OutOfMemoryException:
+            text = "Its rows do not fit into the memory that `memory_mb` allows: a row takes several times its size."
+            advice = (
+                f"Set a larger `memory_mb`, or leave it out with `exclude`. {SNAPSHOT_ADVICE.format(table=self.name)}"
+            )
+            raise FeedStop("memory_too_small", rows.place, text, advice, self.name) from None
 
     @staticmethod
     def _name_rows(current: LakeTable) -> None:
@@ -335,7 +356,15 @@ class SinkTable:
                 self.name,
                 "The table has no key any more: the archive has no statement that took it away.",
             )
-        return first, TableRows(self.name, columns, key, told)
+        return first, self._rows_as(columns, key, told)
+
+    def table_rows(self, definition: Table, told: str) -> TableRows:
+        """Return how rows of a definition are kept. Raises: FeedStop if one of its columns cannot be."""
+        return self._rows_as(lake_columns(definition, told), lake_key(definition), told)
+
+    def _rows_as(self, columns: list[LakeColumn], key: tuple[str, ...], told: str) -> TableRows:
+        counts = NullDates() if self._settings.invalid_dates == NULL else None
+        return TableRows(self.name, columns, key, told, counts)
 
     def _create_assumed(self, rows: PartRows, batch: FeedBatch) -> None:
         one, _last = rows.ends()
@@ -457,6 +486,12 @@ class SinkTable:
         fed = table.place
         if fed is None or fed <= one.start:
             table.set_properties({STALE_FROM: self._reading.told(one.start), STALE_REASON: one.reason})
+
+
+def note_null_dates(table: LakeTable, rows: TableRows, place: FeedOffset) -> None:
+    """Count the invalid dates of rows that are about to be committed at a place."""
+    if rows.null_dates is not None and rows.null_dates.count:
+        table.set_properties(with_null_dates(table.properties, table.place, rows.null_dates.count, place))
 
 
 def unseen_at(version: int, reason: str) -> UnseenChange:

@@ -55,12 +55,17 @@ _MOST_BYTES: Final = {
 }  # fmt: skip
 
 
+def type_name(word: str) -> str:
+    """Return the name of a type, in lower case; MySQL has two names for one: GEOMCOLLECTION and GEOMETRYCOLLECTION."""
+    return _SAME.get(word.lower(), word.lower())
+
+
 def type_parts(column_type: str) -> tuple[str, str, bool]:
     """Return a type's name, the content of its brackets where that matters to values, and whether it is unsigned."""
     match = _TYPE.match(_COMMENT.sub("", column_type.strip()))
     if match is None:
         return column_type.lower(), "", False
-    name = _SAME.get(match[1].lower(), match[1].lower())
+    name = type_name(match[1])
     argument = match[2] or ""
     if name in _TEXTS:
         name = "text"

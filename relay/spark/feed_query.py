@@ -90,6 +90,8 @@ class FeedBatches:
             while engine.place < end:
                 engine.apply(engine.read(engine.place, end))
             engine.progress.write()
+            for text in engine.aside.new_texts():
+                sys.stderr.write(f"{text}\n")
         except BaseException:
             self._engine = None  # What was committed is read from the lake
             engine.let_go()

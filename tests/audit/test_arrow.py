@@ -245,3 +245,8 @@ rows = read({str(tmp_path)!r}, "rows")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     # DuckDB draws a progress bar before the answer where a machine is busy.
     assert (done.stdout.split()[-1:], done.returncode) == ([str(len(found(tmp_path, "rows", "row")))], 0), done.stderr
+
+
+def test_an_argument_that_read_does_not_have_is_refused_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    with pytest.raises(ReadRefused, match=r"no argument 'tabel'\. Did you mean table\?"):
+        read(archive(tmp_path), "rows", tabel="shop.orders")  # type: ignore[call-arg]

@@ -214,7 +214,9 @@ def test_a_value_that_is_none_of_its_columns_type_is_told(kind: str, value: Any)
         ("json", {"$json": None}, "null"), ("json", {"$json": {"base64": 1}}, '{"base64": 1}'), ("json", "a", '"a"'),
         ("string", 5, "5"), ("string", {"srid": 0, "wkb": "AA=="}, '{"srid": 0, "wkb": "AA=="}'), ("int", "7", 7),
         ("double", "Infinity", float("inf")), ("array<float>", [0.5, 2], [0.5, 2.0]), ("binary", "a", b"a"),
-        ("decimal(38,0)", str(10**37), Decimal(10**37)), ("decimal(20,0)", (1 << 64) - 1, Decimal((1 << 64) - 1)),
+        ("decimal(38,0)", str(10**37), Decimal(10**37)), ("decimal(38,0)", "9" * 38, Decimal("9" * 38)),
+        ("decimal(38,10)", f"-{'9' * 28}.{'9' * 10}", Decimal(f"-{'9' * 28}.{'9' * 10}")),
+        ("decimal(20,0)", (1 << 64) - 1, Decimal((1 << 64) - 1)),
         ("variant", {"d": [Decimal("1.2345678901234567890123456"), True]}, '{"d": [1.2345678901234567890123456, true]}'),
     ],
 )  # fmt: skip

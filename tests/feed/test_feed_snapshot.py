@@ -170,6 +170,51 @@ def test_verify_finds_what_differs_and_status_what_is_not_current(
     assert feed(config, "status", "--json").stdout.count("shop.old") == 1
 
 
+def test_a_table_that_is_set_aside_comes_back_by_a_snapshot_once_the_source_has_no_trouble(
+    tmp_path: Path, relay: tuple[Server, RelayProcess]
+) -> None:
+    server, running = relay
+    config = settings(tmp_path, server, running, tables=["aside.*"])
+    server.execute_many(
+        [
+            "CREATE DATABASE aside",
+            "USE aside",
+            "CREATE TABLE zeros (id INT PRIMARY KEY, d DATE)",
+            "CREATE TABLE fine (id INT PRIMARY KEY)",
+            "SET sql_mode = ''",
+            "INSERT INTO zeros VALUES (1, '0000-00-00'), (2, '2020-01-02')",
+            "INSERT INTO fine VALUES (1)",
+        ]
+    )
+    archived(server, running)
+    assert feed(config, "--once").returncode == 1
+    refused = feed(config, "snapshot", "--all")
+    assert refused.returncode == 1 and "value_has_no_type" in refused.stderr and "aside.zeros" in refused.stderr
+    assert states(config) == {"aside.fine": "current", "aside.zeros": "set aside"}
+    server.execute_many(["UPDATE aside.zeros SET d = NULL WHERE id = 1", "INSERT INTO aside.fine VALUES (2)"])
+    archived(server, running)
+    loaded = feed(config, "snapshot", "--table", "aside.zeros")
+    assert loaded.returncode == 0, loaded.stderr
+    server.sql("INSERT INTO aside.zeros VALUES (3, NULL)")
+    archived(server, running)
+    assert feed(config, "--once").returncode == 0
+    assert states(config) == {"aside.fine": "current", "aside.zeros": "current"}
+    for table, ids in (("zeros", {1, 2, 3}), ("fine", {1, 2})):
+        assert {row["id"] for row in current(config, "aside", table).to_pylist()} == ids
+
+
+def states(config: Path) -> dict[str, str]:
+    """Return the state of each table, as `feed status` has it."""
+    told = [json.loads(line) for line in feed(config, "status", "--json").stdout.splitlines()]
+    return {one["table"]: one["state"] for one in told}
+
+
+def archived(server: Server, relay: RelayProcess) -> None:
+    """Wait until the relay has all that the source has written."""
+    end = server.master_status()
+    relay.wait_archived(end.file, end.position)
+
+
 @pytest.mark.parametrize("word", ["snapshot", "verify"])
 def test_a_feed_command_that_is_terminated_ends_with_143_and_no_error_and_can_be_run_again(
     tmp_path: Path, relay: tuple[Server, RelayProcess], word: str

@@ -332,3 +332,20 @@ def test_the_report_says_what_stopped_the_feed_and_what_is_not_current_with_the_
     )
     assert goes_on.run() is None
     assert goes_on.open().progress.stop is None
+
+
+def test_a_stop_is_forgotten_once_the_feed_is_past_it_without_new_changes(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "zero", tables=["zero.t"])
+    stop = feed.run()
+    assert stop is not None
+    engine = feed.open()
+    try:
+        engine.progress.note_stop(stop, engine.place)
+        for lake in (engine.table(("zero", "t")).current, engine.table(("zero", "t")).history):
+            if lake is not None:
+                lake.advance(engine.reading.newest())  # as a snapshot does
+    finally:
+        engine.let_go()
+    assert feed.open().progress.stop is not None
+    assert feed.run() is None
+    assert feed.open().progress.stop is None

@@ -27,7 +27,13 @@ class SmallFeed:
 
     def __init__(self, directory: Path, archive: Path, schema: str, **more: Any) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        keys = {"archive": str(archive), "target": str(directory / "lake"), "tables": [f"{schema}.*"], **more}
+        keys = {
+            "archive": str(archive),
+            "target": str(directory / "lake"),
+            "tables": [f"{schema}.*"],
+            "on_trouble": "stop-feed",
+            **more,
+        }
         storage = keys.pop("storage", {})
         self.schema = schema
         self.config = directory / "feed.toml"

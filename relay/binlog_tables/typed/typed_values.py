@@ -109,7 +109,7 @@ def _decimal_of(digits: int, scale: int) -> Callable[[Any], Decimal]:
                 made = number.quantize(step)
         except InvalidOperation:
             raise NotOfType from None
-        if made != number or abs(made) >= bound:
+        if made != number or made.copy_abs() >= bound:
             raise NotOfType
         return made
 

@@ -147,9 +147,16 @@ def status(path: Path, *, as_json: bool) -> bool:
         if as_json:
             print_json(one)
             continue
+        aside = one["aside"]
+        if aside is not None:
+            sys.stdout.write(
+                f"{one['table']}: {one['state']} at {aside['place']}, {aside['name']}: {aside['text']} {aside['advice']}\n"
+            )
+            continue
         stale = f"; stale from {one['stale_from']}: {one['stale_reason']}" if one["stale_from"] else ""
+        nulls = f"; {one['null_dates']} invalid dates were written as NULL" if one["null_dates"] else ""
         sys.stdout.write(
-            f"{one['table']}: {one['state']} at {one['place']}, behind {one['behind_bytes']} bytes, {one['behind_s']} s{stale}\n"
+            f"{one['table']}: {one['state']} at {one['place']}, behind {one['behind_bytes']} bytes, {one['behind_s']} s{stale}{nulls}\n"
         )
     return any(one["state"] not in ("current", "changes only") for one in report)
 
@@ -204,6 +211,10 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
             for key, table in sorted(engine.tables.items()):
                 if tables and table.name not in tables:
                     continue
+                if key in engine.aside:
+                    say(f"{table.name}: not compared. It is set aside: `binlog-relay feed status` says why.")
+                    found = True
+                    continue
                 if table.current is None:
                     if table.may_have_current:
                         say(f"{table.name}: not compared. It waits for a snapshot.")
@@ -212,10 +223,10 @@ def verify(path: Path, tables: tuple[str, ...], *, as_json: bool) -> bool:
                 try:
                     outcome = TableComparison(engine, source, key, section.source.chunk_rows).run()
                 except FeedStop as stop:
-                    if stop.name not in ("no_key", "not_kept"):
+                    if stop.name not in ("no_key", "not_kept") and key not in engine.aside:
                         raise
                     say(f"{table.name}: not compared. {stop}")
-                    found = found or bool(tables) or stop.name == "not_kept"
+                    found = found or bool(tables) or stop.name != "no_key"
                     continue
                 found = found or not outcome.same
                 if as_json:

@@ -142,7 +142,7 @@ def _sections(
             "",
             {"what": "code", "where": "place", "table": "code", "why": "text", "what to do": "text"},
             [(stop["name"], stop["place"], stop["table"] or None, stop["text"], stop["advice"])],
-            note=f"Seen at {stop['time']}. docs/FEED.md, 'What stops it', has all names.",
+            note=f"Seen at {stop['time']}. docs/FEED.md, 'What sets a table aside', has all names.",
         )
         found.append(
             Section(
@@ -151,8 +151,18 @@ def _sections(
                 tables=[listing],
             )
         )
+    aside = [one["aside"] for one in told if one["aside"] is not None]
+    if aside:
+        listing = ReportTable(
+            "",
+            {"table": "code", "what": "code", "where": "place", "why": "text", "what to do": "text", "seen": "text"},
+            [tuple(one[name] for name in ("table", "name", "place", "text", "advice", "seen")) for one in aside],
+            note="docs/FEED.md, 'What sets a table aside', has all names.",
+        )
+        text = "Each of these tables has everything before its place and nothing after it. The other tables are fed."
+        found.append(Section("Set aside", text, tables=[listing]))
     wrong = [one for one in told if one["state"] not in _FINE]
-    if wrong:
+    if len(wrong) > len(aside):
         listing = ReportTable(
             "",
             {"table": "code", "state": "word", "since": "place", "why": "text", "what to do": "code"},
@@ -160,6 +170,7 @@ def _sections(
                 (one["table"], one["state"], one["stale_from"], one["stale_reason"] or _WHY.get(one["state"]),
                  f"binlog-relay feed snapshot --config {config} --table {one['table']}")
                 for one in wrong
+                if one["aside"] is None
             ],
         )  # fmt: skip
         found.append(Section("Not current", "These tables may differ from the source's.", tables=[listing]))

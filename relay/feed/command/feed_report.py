@@ -7,8 +7,9 @@ from typing import Any
 from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON, LakeTable
-from relay.feed.progress_table import current_state
+from relay.feed.progress_table import SET_ASIDE, current_state
 from relay.feed.rows.feed_place import FeedOffset
+from relay.feed.rows.invalid_dates import null_dates
 
 
 def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
@@ -16,19 +17,23 @@ def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
     end = engine.reading.newest()
     fed = engine.places()
     found = []
-    for key, table in sorted(engine.tables.items()):
-        place = fed.get(key, engine.place)
+    for key in sorted({*engine.tables, *engine.aside}):
+        table = engine.table(key)
+        aside = engine.aside.get(key)
+        place = fed.get(key, engine.place) if aside is None else aside.place
         stale = table.current or table.history
         properties: Mapping[str, str] = stale.properties if stale is not None else {}
         found.append(
             {
                 "table": table.name,
-                "state": current_state(table, end),
+                "state": current_state(table, end) if aside is None else SET_ASIDE,
                 "place": engine.reading.told(place),
                 "behind_bytes": bytes_between(engine, place, end),
                 "behind_s": _behind_s(engine, place, end),
                 "stale_from": properties.get(STALE_FROM),
                 "stale_reason": properties.get(STALE_REASON),
+                "null_dates": null_dates(properties, stale.place if stale is not None else None),
+                "aside": {**aside.stop.facts(), "seen": aside.seen} if aside is not None else None,
                 "current": _address(engine, "current", key, table.current),
                 "changes": _address(engine, "changes", key, table.history),
             }

@@ -1,5 +1,7 @@
 """The reason why a feed stops: a name, a place, what it means, what to do."""
 
+from collections.abc import Mapping
+
 from protocol.errors import ExitCode, RelayError
 
 
@@ -15,6 +17,15 @@ class FeedStop(RelayError):
         self.name = name
         self.place = place
         self.table = table
+
+    def facts(self) -> dict[str, str]:
+        """Return what `of_facts` takes, for a record in the lake."""
+        return {"name": self.name, "place": self.place, "text": self.what, "advice": self.advice, "table": self.table}
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, str]) -> "FeedStop":
+        """Return the stop that was recorded."""
+        return cls(facts["name"], facts["place"], facts["text"], facts["advice"], facts["table"])
 
 
 SNAPSHOT_ADVICE = "Load the table again from the source: `binlog-relay feed snapshot --table {table}`; or leave it out with `exclude`."

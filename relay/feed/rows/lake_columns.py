@@ -9,6 +9,7 @@ import pyarrow as pa
 from protocol.sql.tables.source_table import UNKNOWN_CHARSET, Column, Table
 from relay.binlog_tables.plan.recorded import described
 from relay.feed.rows.feed_stop import table_stop
+from relay.schema_history.table_agreement import type_name
 
 SEQUENCE: Final = "_sequence"
 DELETED: Final = "_deleted"
@@ -23,7 +24,7 @@ _BYTES: Final = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblo
 _PLAIN_TEXTS: Final = frozenset(("time", "uuid", "inet4", "inet6"))
 _SHAPES: Final = frozenset(
     ("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection",
-     "geomcollection", "vector")
+     "vector")
 )  # fmt: skip
 MOST_DIGITS: Final = 38
 """The most digits of a decimal in Delta, Iceberg and DuckDB; DECIMAL(39..65) is kept as text."""
@@ -49,12 +50,12 @@ class LakeColumn:
 
 
 def parsed_type(column: Column) -> tuple[str, str, bool]:
-    """Return (first word, text in parentheses, whether it is unsigned) of a column's type."""
+    """Return (first word, text in parentheses, whether it is unsigned) of a column's type; a type with two names has one here."""
     match = _TYPE.match(column.type)
     if match is None:
         return column.type.lower(), "", False
     rest = match[3].lower()
-    return match[1].lower(), match[2] or "", "unsigned" in rest or "zerofill" in rest
+    return type_name(match[1]), match[2] or "", "unsigned" in rest or "zerofill" in rest
 
 
 def lake_column(column: Column) -> LakeColumn | None:

@@ -8,7 +8,9 @@ import duckdb
 import pyarrow as pa
 
 from protocol.errors import RelayError
+from relay.feed.rows.document_numbers import inexact_number_of
 from relay.feed.rows.feed_stop import table_stop
+from relay.feed.rows.invalid_dates import NullDates
 from relay.feed.rows.lake_columns import BYTES, DELETED, DOCUMENT, LABEL, SEQUENCE, TEXT, TIME, LakeColumn
 from relay.feed.rows.row_numbers import row_numbers
 
@@ -21,19 +23,33 @@ CHANGES: Final = pa.schema(
         ("after", pa.string()),
     ]
 )
+_SHOWN_DIGITS: Final = 80
+_NULL_ADVICE: Final = ' `invalid_dates = "null"` writes such dates as NULL.'
 _NO_TEXT: Final = '{"base64":'
-_BEHIND_COMMA: Final = "[0-9](\\.?[0-9]){17,}"
-"""This pattern finds numbers in JSON documents that may have more digits than a double."""
+_MANY_DIGITS: Final = "[0-9](\\.?[0-9]){15,}"
+"""This pattern finds images that may have a number with more digits than a DOUBLE keeps; the digits may be those of a text."""
+_IN_QUOTES: Final = r'"(?:[^"\\]|\\.)*"'
+_LONG_NUMBER: Final = r"[0-9]{20,}|[0-9]{8,}\.|\.[0-9]{8,}|[0-9][eE]"
+"""Every number with more than 15 digits that is no integer of 64 bits matches this pattern: one side of its point has eight digits or more."""
+_IMAGES_AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """The form in which the rows of one table are kept. `name` (SCHEMA.TABLE) and `place` (of what is applied) are for messages."""
+    """The form in which the rows of one table are kept. `name` (SCHEMA.TABLE) and `place` (of what is applied) are for messages.
+
+    `null_dates` counts invalid dates that are written as NULL; None if they are not. Those of the key never are.
+    """
 
     name: str
     columns: Sequence[LakeColumn]
     key: Sequence[str]
     place: str = ""
+    null_dates: NullDates | None = None
+
+    def keeps_as_null(self, column: LakeColumn) -> bool:
+        """Return whether invalid dates of a column are written as NULL."""
+        return self.null_dates is not None and column.kind == TIME and column.name not in self.key
 
     @property
     def key_columns(self) -> list[LakeColumn]:
@@ -192,8 +208,9 @@ def cast_column(column: Any, wanted: pa.DataType) -> Any:
     return column if column.type == wanted else column.cast(wanted)
 
 
-def check_texts(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
-    """Raise FeedStop if the lake's type cannot hold a value of the table `texts` (image, v, j)."""
+def check_texts(connection: duckdb.DuckDBPyConnection, rows: TableRows, counted: str = "") -> None:
+    """Raise FeedStop if the lake's type cannot hold a value of the table `texts` (image, v, j), and count dates that are written as NULL."""
+    # `counted` is the SQL of a condition: of images before and after a change only one counts.
     plain = [one for one in rows.columns if one.kind != DOCUMENT]
     wanted = {TIME: "value_has_no_type", TEXT: "text_not_in_charset"}
     for number, one in enumerate(plain):
@@ -204,6 +221,9 @@ def check_texts(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
             wrong = f"{value} IS NOT NULL AND starts_with({value}, '{_NO_TEXT}') AND json_type(image, {literal(one.pointer)}) = 'OBJECT'"
         else:
             continue
+        if rows.null_dates is not None and rows.keeps_as_null(one):
+            rows.null_dates.count += _first(connection, f"SELECT count(*) FROM texts WHERE {wrong}{counted}")
+            continue
         found = connection.execute(f"SELECT {value} FROM texts WHERE {wrong} LIMIT 1").fetchall()
         if found:
             raise table_stop(
@@ -211,7 +231,8 @@ def check_texts(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
                 rows.place,
                 rows.name,
                 f"Column {one.name} ({one.source.type}) has a value that a lake's {one.arrow} cannot hold"
-                + (f": {found[0][0]}." if one.kind == TIME else "."),
+                + (f": {found[0][0]}." if one.kind == TIME else ".")
+                + (_NULL_ADVICE if one.kind == TIME and one.name not in rows.key else ""),
             )
     documents = [one for one in rows.columns if one.kind == DOCUMENT]
     for number, one in enumerate(documents):
@@ -228,15 +249,25 @@ def check_texts(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
                 f"Column {one.name} has a JSON document of which the binlog has only what changed, or that cannot be read. "
                 "At the source: SET PERSIST binlog_row_value_options = ''.",
             )
-        if connection.execute(
-            f"SELECT 1 FROM texts WHERE regexp_matches(image, '{_BEHIND_COMMA}') AND regexp_matches({text}, '[0-9]e[0-9+-]|\\.[0-9]{{16,}}') LIMIT 1"
-        ).fetchall():
-            raise table_stop(
-                "document_number",
-                rows.place,
-                rows.name,
-                f"Column {one.name} has a JSON document with a number of more than 17 digits.",
-            )
+        _check_numbers(connection, rows, one)
+
+
+def _check_numbers(connection: duckdb.DuckDBPyConnection, rows: TableRows, column: LakeColumn) -> None:
+    """Raise FeedStop if a document of a column has a number that the lake cannot keep."""
+    found = connection.execute(
+        f"SELECT image FROM texts WHERE regexp_matches(image, '{_MANY_DIGITS}') "
+        f"AND regexp_matches(regexp_replace(image, '{_IN_QUOTES}', '', 'g'), '{_LONG_NUMBER}')"
+    )
+    while images := found.fetchmany(_IMAGES_AT_ONCE):
+        for (image,) in images:
+            number = inexact_number_of(image, column.name)
+            if number is not None:
+                raise table_stop(
+                    "document_number",
+                    rows.place,
+                    rows.name,
+                    f"Column {column.name} has a JSON document with a number of more than 17 digits: {number[:_SHOWN_DIGITS]}.",
+                )
 
 
 def _first(connection: duckdb.DuckDBPyConnection, query: str) -> Any:

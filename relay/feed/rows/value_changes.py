@@ -117,17 +117,20 @@ def _net(
     if connection.execute(f"SELECT 1 FROM last_spots WHERE {lacking} LIMIT 1").fetchall():
         return None
     live = ", ".join(f"{_typed(one, f'p.a{positions[one.name]}')} AS {identifier(one.name)}" for one in rows.columns)
-    wrong = " OR ".join(
-        f"(p.a{positions[one.name]} IS NOT NULL AND {_typed(one, f'p.a{positions[one.name]}')} IS NULL)"
-        for one in rows.columns
-        if one.kind == TIME
+    times = [one for one in rows.columns if one.kind == TIME]
+    wrong = " + ".join(
+        f"CAST(p.a{positions[one.name]} IS NOT NULL AND {_typed(one, f'p.a{positions[one.name]}')} IS NULL AS INTEGER)"
+        for one in times
     )
     alive = connection.sql(
-        f"SELECT {live}, p.sequence AS {SEQUENCE}, {wrong or 'false'} AS {_WRONG} FROM plain p "
+        f"SELECT {live}, p.sequence AS {SEQUENCE}, {wrong or '0'} AS {_WRONG} FROM plain p "
         "SEMI JOIN (SELECT spot // 2 AS i FROM last_spots WHERE spot % 2 = 1) w ON p.i = w.i"
     ).to_arrow_table()
-    if pc.any(alive.column(_WRONG)).as_py():
+    invalid = pc.sum(alive.column(_WRONG)).as_py()
+    if invalid and (rows.null_dates is None or not all(map(rows.keeps_as_null, times))):
         return None
+    if invalid and rows.null_dates is not None:
+        rows.null_dates.count += invalid
     alive = alive.drop_columns([_WRONG]).append_column(DELETED, pa.repeat(pa.scalar(False), alive.num_rows))
     typed_key = ", ".join(
         f"{_typed(one, f'w.k{n}')} AS {identifier(one.name)}" for n, one in enumerate(rows.key_columns)

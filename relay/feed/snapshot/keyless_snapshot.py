@@ -17,8 +17,8 @@ from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_table import SNAPSHOT
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
-from relay.feed.rows.lake_columns import lake_columns
 from relay.feed.rows.net_changes import TableRows
+from relay.feed.sink_table import note_null_dates
 from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence
 from relay.feed.snapshot.table_snapshot import Say, archive_reached, begin_snapshot, catch_up, kept_definition
 
@@ -38,19 +38,20 @@ class WholeTable:
     def load(self, say: Say) -> None:
         """Load the table into the lake. Raises: FeedStop."""
         engine = self._engine
-        found, place = self._read(begins=True)
+        found, place, rows = self._read(begins=True)
         table = engine.table(self._key)
         if table.current is None:
             raise FeedStop("snapshot_gone", "the lake", f"{table.name} is not in the lake any more.", "Begin it again.")
         if found.num_rows:
             sequence = arrow.sequence_of(engine.reading.path, engine.reading.text(place)) or 0
+            note_null_dates(table.current, rows, place)
             table.current.append(with_numbers(with_sequence(found, sequence), 0), place)
         table.current.set_properties({SNAPSHOT: ""})
         say(f"{table.name}: snapshot done, {found.num_rows} rows, at {engine.reading.told(place)}")
 
     def compare(self) -> tuple[int, list[Any], list[Any], str]:
         """Return (number of compared rows, rows that only the source has, rows that only the lake has, the place). Raises: FeedStop."""
-        found, place = self._read(begins=False)
+        found, place, _rows = self._read(begins=False)
         current = self._engine.table(self._key).current
         names = found.column_names
         theirs = Counter(map(repr, found.to_pylist()))
@@ -64,21 +65,22 @@ class WholeTable:
         more, less = theirs - ours, ours - theirs
         return found.num_rows, list(more.elements()), list(less.elements()), self._engine.reading.told(place)
 
-    def _read(self, *, begins: bool) -> tuple[pa.Table, FeedOffset]:
-        """Return all rows, and their place. With `begins`, the lake's table is emptied at that place."""
+    def _read(self, *, begins: bool) -> tuple[pa.Table, FeedOffset, TableRows]:
+        """Return all rows, their place, and how they are kept. With `begins`, the lake's table is emptied at that place."""
         engine = self._engine
         for _ in range(_TRIES):
             catch_up(engine)
+            engine.aside.check(self._key)
             low = engine.place
             if begins:
                 begin_snapshot(engine, self._key, low)
             definition = kept_definition(engine.table(self._key), low, engine)
             told = engine.reading.told(low)
-            rows = TableRows(".".join(self._key), lake_columns(definition, told), (), told)
+            rows = engine.table(self._key).table_rows(definition, told)
             chunks = self._chunks(rows)
             if not self._changed(low, archive_reached(engine, self._source)):
                 whole = pa.concat_tables(chunks) if chunks else _empty(rows)
-                return normalised(engine.connection, whole, rows.columns), low
+                return normalised(engine.connection, whole, rows.columns), low, rows
         raise FeedStop(
             "no_key",
             engine.reading.told(engine.place),

@@ -23,6 +23,7 @@ from relay.feed.snapshot.table_snapshot import (
     load_static,
     snapshots_begun,
 )
+from relay.feed.tables_aside import TablesSetAside
 
 _PORT: Final = 3306
 
@@ -62,15 +63,25 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
     with SourceRows(source) as rows:
         check_source(engine, rows)
         stopped = _stopped_at(engine)
+        for text in engine.aside.new_texts():
+            say(text)
         # A snapshot that was begun cannot continue after what stops the feed, or in other binlogs.
-        begun = {key for key in snapshots_begun(engine) if stopped is None or not _is_behind(stopped, key, wanted)}
+        begun = {
+            key
+            for key in snapshots_begun(engine)
+            if key not in engine.aside and (stopped is None or not _is_behind(stopped, key, wanted))
+        }
         place = engine.reading.newest()
         if place < engine.place and wanted.all_tables:  # the archive is another than the one that was fed
             engine.progress.fall_back(place, engine.reading.text(place))
         for key in keys:
             if key not in begun:
                 # If the feed cannot pass a table, its changes have a gap.
-                skip = wanted.all_tables or (stopped is not None and _is_behind(stopped, key, wanted))
+                skip = (
+                    wanted.all_tables
+                    or key in engine.aside
+                    or (stopped is not None and _is_behind(stopped, key, wanted))
+                )
                 begin_snapshot(engine, key, place, skip_changes=skip)
         if wanted.all_tables:
             for table in engine.tables.values():
@@ -81,17 +92,38 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
             # After all that: until each table is marked for reloading, the feed must not continue in other binlogs.
             engine.progress.forget_binlogs()
         _announce(engine, keys)
-        for key in keys:
-            if _has_key(engine, key, place):
-                TableSnapshot(engine, rows, key, source.chunk_rows, say).run()
-                continue
-            try:
-                WholeTable(engine, rows, key, source.chunk_rows).load(say)
-            except FeedStop as stop:
-                if not wanted.all_tables or stop.name != "no_key":
-                    raise
-                say(str(stop))
+        failed = _load(engine, rows, keys, source.chunk_rows, say)
     engine.close()
+    if len(failed) == 1:
+        raise failed[0]
+    if failed:
+        raise TablesSetAside(failed)
+
+
+def _load(
+    engine: FeedEngine, source: SourceRows, keys: Sequence[TableName], chunk_rows: int, say: Callable[[str], None]
+) -> list[FeedStop]:
+    """Load tables one after the other, and return what stopped one: it is set aside, and the next one is loaded. Raises: FeedStop."""
+    failed = []
+    place = engine.place
+    for key in keys:
+        try:
+            if _has_key(engine, key, place):
+                TableSnapshot(engine, source, key, chunk_rows, say).run()
+            else:
+                WholeTable(engine, source, key, chunk_rows).load(say)
+        except FeedStop as stop:
+            if stop.table != ".".join(key):
+                raise
+            if stop.name == "no_key" and len(keys) > 1:
+                say(str(stop))
+            elif engine.set_aside(key, stop):
+                failed.append(stop.without_trace())
+            else:
+                raise
+        for text in engine.aside.new_texts():
+            say(text)
+    return failed
 
 
 def _announce(engine: FeedEngine, keys: Sequence[TableName]) -> None:
@@ -99,7 +131,7 @@ def _announce(engine: FeedEngine, keys: Sequence[TableName]) -> None:
     opened again."""
     engine.stand()
     if not set(engine.progress.tables()).issuperset(keys):
-        engine.progress.note(engine.place, engine.tables.values(), engine.reading.told(engine.place), engine.last_time)
+        engine.note_progress(engine.place)
         engine.progress.write()
 
 

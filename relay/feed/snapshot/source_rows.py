@@ -3,7 +3,6 @@
 import base64
 import contextlib
 import json
-import re
 import struct
 from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal
@@ -11,12 +10,14 @@ from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pymysql
 import pymysql.cursors
 
 from protocol.errors import ErrorCode
 from protocol.sql.tables.source_table import TableName
 from relay.feed.feed_config import FeedSource
+from relay.feed.rows.document_numbers import inexact_number
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import BYTES, DOCUMENT, ROW, SEQUENCE, TIME, LakeColumn, parsed_type
 from relay.feed.rows.net_changes import TableRows
@@ -28,13 +29,13 @@ from relay.upstream.source.source_errors import UpstreamError
 from relay.upstream.source.source_tls import SourceTls
 
 _FLOAT: Final = struct.Struct("f")
+_LARGEST_FLOAT: Final = 3.4028235e38
 _DECIMALS: Final = frozenset(("decimal", "numeric", "dec", "fixed"))
 _SHAPE_HEAD: Final = 4
-_IN_DOCUMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?[0-9][0-9.eE+-]{15,})')
-"""This pattern finds texts of a JSON document, and its numbers that have more than 15 digits."""
 _SHOWN_CHARACTERS: Final = 60
 """The number of characters of a statement that an error shows."""
 _SHOWN_ERROR: Final = 200
+_A_SNAPSHOT: Final = "a row of the source"
 _NO_SOURCE: Final = "No server does. Check host and port of [feed.source], and what stands between it and the feed."
 _TRIES: Final = 20
 _KEYS_AT_ONCE: Final = 200
@@ -192,7 +193,7 @@ class SourceRows:
         width = len(rows.columns)
         size = sum(map(_bytes_of, found))
         with self._asked("SELECT"):
-            table = lake_table_of([row[:width] for row in found], rows.columns)
+            table = lake_table_of([row[:width] for row in found], rows)
         more = len(found) == limit or size >= _BYTES_AT_ONCE
         if found:
             self._fitting[key] = max(1, _BYTES_AT_ONCE * len(found) // max(size, 1))
@@ -209,7 +210,7 @@ class SourceRows:
         with self._asked(statement, ROWS), self._connection.cursor(pymysql.cursors.SSCursor) as cursor:
             cursor.execute(statement, ())
             for found in _portions(cursor, _ROWS_AT_ONCE, _BYTES_AT_ONCE):
-                yield lake_table_of(found, rows.columns)
+                yield lake_table_of(found, rows)
 
     def rows_by_key(self, key: TableName, rows: TableRows, keys: Sequence[Sequence[Any]]) -> pa.Table:
         """Return the rows that have one of these keys, with shared locks."""
@@ -224,7 +225,7 @@ class SourceRows:
                 [_compared(value, of) for one in some for value, of in zip(one, rows.key_columns, strict=True)],
             )
         with self._asked("SELECT"):
-            return lake_table_of(found, rows.columns)
+            return lake_table_of(found, rows)
 
 
 def _portions(
@@ -333,42 +334,59 @@ def _shown(one: LakeColumn) -> str:
     return name
 
 
-def lake_table_of(rows: Sequence[Sequence[Any]], columns: Sequence[LakeColumn]) -> pa.Table:
-    """Return the result of SELECT in the lake's types, without _sequence."""
+def lake_table_of(found: Sequence[Sequence[Any]], rows: TableRows) -> pa.Table:
+    """Return the result of SELECT in the lake's types, without _sequence. Raises: FeedStop for a value that the lake cannot keep."""
     arrays = []
-    for number, one in enumerate(columns):
-        values = [_value(row[number], one) for row in rows]
+    for number, one in enumerate(rows.columns):
+        values = [_value(row[number], one, rows) for row in found]
         if one.kind == TIME or pa.types.is_decimal(one.arrow):
-            arrays.append(_parsed(values, one))
+            arrays.append(_parsed(values, one, rows))
         else:
             arrays.append(pa.array(values, one.arrow))
-    return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(one.name, one.arrow) for one in columns]))
+    return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(one.name, one.arrow) for one in rows.columns]))
 
 
-def _parsed(values: list[Any], one: LakeColumn) -> pa.Array:
+def _parsed(values: list[Any], one: LakeColumn, rows: TableRows) -> pa.Array:
     if pa.types.is_decimal(one.arrow):
         return pa.array([None if value is None else Decimal(str(value)) for value in values], one.arrow)
     texts = pa.array([None if value is None else str(value).replace(" ", "T") for value in values], pa.string())
-    try:
-        return (
-            texts.cast(pa.timestamp("us")).cast(one.arrow)
-            if pa.types.is_timestamp(one.arrow)
-            else texts.cast(one.arrow)
-        )
-    except pa.ArrowInvalid as error:
+    invalid = [] if _are_dates(texts) else [text for text in pc.unique(texts).to_pylist() if not _is_date(text)]
+    if invalid and (rows.null_dates is None or not rows.keeps_as_null(one)):
         raise FeedStop(
             "value_has_no_type",
-            "a snapshot",
-            f"Column {one.name} ({one.source.type}) has a value that a lake's {one.arrow} cannot hold: {error}.",
-            "Correct the value at the source, or leave the table out with `exclude`.",
-        ) from None
+            _A_SNAPSHOT,
+            f"Column {one.name} ({one.source.type}) has a value that a lake's {one.arrow} cannot hold: {invalid[0]}.",
+            'Set `invalid_dates = "null"`, which writes such dates of columns outside of the key as NULL, or leave the table out with `exclude`.',
+            rows.name,
+        )
+    if invalid and rows.null_dates is not None:
+        wrong = pc.is_in(texts, pa.array(invalid, pa.string()))
+        rows.null_dates.count += pc.sum(wrong).as_py() or 0
+        texts = pc.if_else(wrong, pa.scalar(None, pa.string()), texts)
+    return texts.cast(pa.timestamp("us")).cast(one.arrow) if pa.types.is_timestamp(one.arrow) else texts.cast(one.arrow)
 
 
-def _value(value: Any, one: LakeColumn) -> Any:
+def _are_dates(texts: pa.Array) -> bool:
+    """Return whether a lake can hold all of these dates. The year 0000, which some libraries know, is in no binlog that is fed."""
+    if pc.any(pc.starts_with(texts, "0000")).as_py():
+        return False
+    try:
+        texts.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _is_date(text: str | None) -> bool:
+    """Return whether a lake can hold a date, with its time or without."""
+    return text is None or _are_dates(pa.array([text], pa.string()))
+
+
+def _value(value: Any, one: LakeColumn, rows: TableRows) -> Any:
     if value is None:
         return None
     if one.kind == DOCUMENT:
-        return _document(value, one)
+        return _document(value, one, rows)
     if one.kind == BYTES:
         return value if isinstance(value, bytes) else str(value).encode()
     if isinstance(value, bytes) and pa.types.is_string(one.arrow):
@@ -380,40 +398,39 @@ def _value(value: Any, one: LakeColumn) -> Any:
     return str(value) if pa.types.is_string(one.arrow) else value
 
 
-def _document(value: Any, one: LakeColumn) -> str:
+def _document(value: Any, one: LakeColumn, rows: TableRows) -> str:
     base = one.source.type.split("(")[0].lower()
     if base == "json":
-        _check_numbers(str(value), one)
+        _check_numbers(str(value), one, rows)
         return str(value)
     raw = value if isinstance(value, bytes) else bytes(value)
     if base == "vector":
         numbers = struct.unpack(f"<{len(raw) // 4}f", raw)
-        return "[" + ",".join(json.dumps(_short(number)) for number in numbers) + "]"
+        return "[" + ",".join(json.dumps(_short(number)).removesuffix(".0") for number in numbers) + "]"
     srid = int.from_bytes(raw[:_SHAPE_HEAD], "little")
     return json.dumps({"srid": srid, "wkb": base64.b64encode(raw[_SHAPE_HEAD:]).decode()}, separators=(",", ":"))
 
 
-def _check_numbers(document: str, one: LakeColumn) -> None:
+def _check_numbers(document: str, one: LakeColumn, rows: TableRows) -> None:
     """Raise FeedStop if a number has more digits than a lake's documents keep."""
-    for found in _IN_DOCUMENT.finditer(document):
-        text = found[1]
-        if text is None or (text.lstrip("-").isdigit() and -(1 << 63) <= int(text) < 1 << 64):
-            continue
-        if Decimal(text) != Decimal(repr(float(text))):
-            raise FeedStop(
-                "document_number",
-                "a snapshot",
-                f"Column {one.name} has a JSON document with a number of more than 17 digits: {text[:80]}.",
-                "Correct the value at the source, or leave the table out with `exclude`.",
-            )
+    number = inexact_number(document)
+    if number is not None:
+        raise FeedStop(
+            "document_number",
+            _A_SNAPSHOT,
+            f"Column {one.name} has a JSON document with a number of more than 17 digits: {number[:80]}.",
+            "Correct the value at the source, or leave the table out with `exclude`.",
+            rows.name,
+        )
 
 
 def _short(number: float) -> float:
     """Return the number with the fewest digits that reads back as the same FLOAT."""
     for digits in range(1, 10):
-        text = f"{number:.{digits}g}"
-        if struct.pack("<f", float(text)) == struct.pack("<f", number):
-            return float(text)
+        short = float(f"{number:.{digits}g}")
+        # Rounded to few digits the largest FLOATs are none.
+        if abs(short) <= _LARGEST_FLOAT and _FLOAT.pack(short) == _FLOAT.pack(number):
+            return short
     return number
 
 

@@ -13,7 +13,7 @@ from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_rows import is_in
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import table_stop
-from relay.feed.rows.lake_columns import SEQUENCE, lake_columns, lake_key
+from relay.feed.rows.lake_columns import SEQUENCE, lake_key
 from relay.feed.rows.net_changes import TableRows, touched_keys
 from relay.feed.snapshot.keyless_snapshot import WholeTable
 from relay.feed.snapshot.source_rows import SourceRows, normalised
@@ -89,13 +89,14 @@ class TableComparison:
     def _range(self, after: list[Any] | None) -> list[Any] | None:
         engine = self._engine
         catch_up(engine)
+        engine.aside.check(self._key)
         table = engine.table(self._key)
         low = engine.place
         told = engine.reading.told(low)
         definition = table.definition_at(low, low)
         if definition is None or table.current is None or not lake_key(definition):
             raise table_stop("not_kept", told, table.name, "The lake has no current rows of it.")
-        rows = TableRows(table.name, lake_columns(definition, told), lake_key(definition), told)
+        rows = table.table_rows(definition, told)
         chunk, last = self._source.chunk(self._key, rows, after, self._chunk_rows)
         high = archive_reached(engine, self._source)
         chunk = normalised(engine.connection, chunk, rows.columns)

@@ -19,9 +19,10 @@ from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.rows.invalid_dates import INVALID_DATES
 from relay.feed.rows.lake_columns import DELETED, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows
-from relay.feed.sink_table import CURRENT, SinkTable
+from relay.feed.sink_table import CURRENT, SinkTable, note_null_dates
 from relay.feed.snapshot.dumped_floats import DumpedFloats
 from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence
 from relay.feed.statements.definition_effect import recreated
@@ -50,7 +51,7 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset, *, 
         table.current.set_properties({SNAPSHOT: json.dumps({"from": told, "emptied": False})})
         table.current.evolve(change, place)
         # What makes it stale from here on is kept at the snapshot's end: a chunk may have been read before.
-        table.current.set_properties({**begun, STALE_FROM: "", STALE_REASON: ""})
+        table.current.set_properties({**begun, STALE_FROM: "", STALE_REASON: "", INVALID_DATES: ""})
     if skip_changes and table.history is not None:
         fed = table.history.place
         if fed is not None and fed != place:
@@ -58,6 +59,7 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset, *, 
                 {STALE_FROM: engine_of.reading.told(fed), STALE_REASON: f"changes up to {told} were left out"}
             )
             table.history.advance(place)
+    engine_of.aside.release(key)
 
 
 def kept_definition(table: SinkTable, place: FeedOffset, engine: FeedEngine) -> Table:
@@ -119,6 +121,7 @@ class TableSnapshot:
         """Load some chunks, and apply what happened meanwhile; return False if there are no more rows."""
         engine = self._engine
         catch_up(engine)
+        engine.aside.check(self._key)
         low = engine.place
         table = self._current()
         begun = table.properties.get(SNAPSHOT)
@@ -127,7 +130,7 @@ class TableSnapshot:
         state = json.loads(begun)
         definition = kept_definition(engine.table(self._key), low, engine)
         told = engine.reading.told(low)
-        rows = TableRows(".".join(self._key), lake_columns(definition, told), lake_key(definition), told)
+        rows = engine.table(self._key).table_rows(definition, told)
         if not rows.key:
             raise FeedStop(
                 "no_key",
@@ -160,9 +163,11 @@ class TableSnapshot:
                 kept = with_sequence(normalised(engine.connection, chunk, rows.columns), sequence)
                 table.merge(kept.append_column(DELETED, _no(kept.num_rows)), rows.key, low)
                 self.rows += chunk.num_rows
+        note_null_dates(table, rows, low)
         table.set_properties({SNAPSHOT: json.dumps({**state, "after": last, "pending": []})})
         if batch.end > low:
             engine.apply(batch)
+            engine.aside.check(self._key)
         state = json.loads(table.properties.get(SNAPSHOT) or "{}")
         self._say(f"{'.'.join(self._key)}: {self.rows} rows" + (f", behind {last}" if last is not None else ""))
         return not state.get("read", False) or bool(state.get("pending"))
@@ -221,7 +226,7 @@ def load_static(
     begin_snapshot(engine, key, place)
     table = engine.table(key)
     definition = kept_definition(table, place, engine)
-    rows = TableRows(table.name, lake_columns(definition, engine.reading.told(place)), lake_key(definition))
+    rows = table.table_rows(definition, engine.reading.told(place))
     sequence = arrow.sequence_of(engine.reading.path, engine.reading.text(place)) or 0
     last: list[Any] | None = None
     count = 0
@@ -248,6 +253,7 @@ def load_static(
     else:
         for chunk in source.all_rows(key, rows):
             append(chunk)
+    note_null_dates(current, rows, place)
     told = engine.reading.told(place)
     stale = {STALE_FROM: told if floats.doubt else "", STALE_REASON: floats.doubt}
     current.set_properties({SNAPSHOT: "", **stale})

@@ -249,3 +249,15 @@ def test_places_sort_by_source_then_file_then_offset_as_numbers_and_as_places() 
     places = [FeedOffset.of_text(name) for name in names]
     assert sorted(places) == places
     assert sorted(one.version for one in places) == [one.version for one in places]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("geometrycollection", "geomcollection"), ("geomcollection", "GEOMETRYCOLLECTION")]
+)
+def test_both_names_of_a_collection_of_geometries_are_one_type(old: str, new: str) -> None:
+    assert is_kept(column(old), column(new), True)
+
+
+def test_a_collection_of_geometries_with_another_name_does_not_stop_a_table_with_computed_columns() -> None:
+    computed = "n INT AS (1) STORED"
+    assert stop_of(f"c GEOMETRYCOLLECTION, {computed}", "MODIFY c GEOMCOLLECTION") == ""

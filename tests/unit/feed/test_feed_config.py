@@ -21,6 +21,10 @@ SOURCE = '[feed.source]\nhost = "db"\nuser = "feed"\n'
             "feed.storage.interval_s: there is no such key here. It belongs to [feed]",
         ),
         (FEED + "[feed.storage]\nx = 1", "feed.storage.x: there is no such key. Known here: endpoint, region"),
+        (
+            FEED + '[feed.storage]\nendpoint = "http://minio:9000"',
+            "feed.storage: `endpoint` is http://, and what is sent there anyone on the way can read. Set allow_http = true in",
+        ),
         (FEED + "[feeds]", "feeds: there is no such key. Did you mean feed?"),
         (FEED + "batch_mb = 5000", "feed.batch_mb: 5000 is out of range. Write a number from 1 to 1024"),
         (FEED + "memory_mb = 3", "feed.memory_mb: 3 is out of range. Write a number from 64"),
