@@ -64,8 +64,12 @@ _INSIDE: Final = {
     for plain in (True, False)
 }
 """The patterns of a quotation's content, by its mark and by whether a backslash is an ordinary character."""
-_ESCAPED: Final = {mark: re.compile(rf"{mark}{mark}|\\(.)", re.DOTALL) for mark in "'\"`"}
-_BACKSLASHED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+_IN_PLACE: Final = "\udbff"
+"""What takes the place of two backslashes for a moment: half a character, which no decoder gives."""
+_BACKSLASHED: Final = {
+    "0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_", "": "\\",
+}  # fmt: skip
+"""What a letter after a backslash gives, if not itself; the backslash at the end of a text that is cut off stays."""
 
 
 def _literal_row(plain: bool, ansi_quotes: bool) -> re.Pattern[str]:
@@ -441,11 +445,7 @@ class _Reading:
         if backslashes + text.count(mark, at, last) > _MOST_PIECES:
             self._not_sure("too long", at - 1)
             return text[at:last], stop
-        made: list[str] = []
-        for escape in _ESCAPED[mark].finditer(text, at, last):
-            made += (text[at : escape.start()], _unescaped(escape))
-            at = escape.end()
-        return "".join((*made, text[at:last])), stop
+        return without_escapes(text, at, last, mark), stop
 
 
 _READERS: Final = {
@@ -460,8 +460,19 @@ _READERS: Final = {
 """The readers by the groups of the pattern; words and numbers, which are most tokens, are read without it."""
 
 
-def _unescaped(escape: re.Match[str]) -> str:
-    following = escape[1]
-    if following is None:
-        return escape[0][0]
-    return escape[0] if following in "%_" else _BACKSLASHED.get(following, following)
+def without_escapes(text: str, start: int, stop: int, mark: str) -> str:
+    """Return the value of text[start:stop], which is inside of these quotation marks, where a backslash escapes."""
+    inside = text[start:stop].replace(_IN_PLACE, "\ufffd").replace("\\\\", _IN_PLACE)
+    value, doubled = _BACKSLASHED.get, mark + mark
+    has_doubled = doubled in inside
+    pieces = inside.split("\\")
+    del inside  # of a long text there are few copies at a time
+    if has_doubled:
+        pieces[0] = pieces[0].replace(doubled, mark)
+    for at in range(1, len(pieces)):
+        one = pieces[at]
+        if has_doubled and doubled in one:
+            one = one[:1] + one[1:].replace(doubled, mark)
+        first = value(one[:1])
+        pieces[at] = one if first is None else first + one[1:]
+    return "".join(pieces).replace(_IN_PLACE, "\\")
