@@ -18,12 +18,14 @@ from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
 from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, has_capitals, read_batch, renames_of
+from relay.feed.feed_settings import CURRENT, HISTORY, STOP_TABLE, FeedSettings
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
 from relay.feed.renamed_tables import TableRenames
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop, table_stop
-from relay.feed.sink_table import CURRENT, HISTORY, STOP_TABLE, FeedSettings, SinkTable
+from relay.feed.sink_table import SinkTable
+from relay.feed.statements.emptying import emptied_at
 from relay.feed.tables_aside import TablesAside
 
 _NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", "sys", ""))
@@ -275,6 +277,7 @@ class FeedEngine:
             parts,
             not self._has_capitals,
             self._limits.space,
+            aside,
         )
 
     def apply(self, batch: FeedBatch) -> None:
@@ -292,7 +295,7 @@ class FeedEngine:
     def _apply(self, batch: FeedBatch) -> None:
         self.progress.note_choice()
         for key in self.aside:  # The batch may have been read before a table was set aside
-            batch.parts.pop(key, None)
+            self._leave_out(key, batch)
         self._announce(batch)
         capitals = [key for key, part in batch.parts.items() if part.rows.num_rows and has_capitals([key])]
         if capitals and not self._has_capitals:
@@ -318,12 +321,32 @@ class FeedEngine:
         self._left_out = None
         self.last_time = batch.last_time or self.last_time
         self.note_progress(self.place)
+        for key in stops:
+            self._leave_out(key, batch)
+        self._take_back(batch)
         if batch.stop is not None:
             self.progress.write()
             keys = self._keys_of(batch.stop)
             new = [key for key in keys if key not in self.aside]
             if (new or not keys) and not self._set_aside(dict.fromkeys(new, (batch.end, batch.stop))):
                 raise batch.stop
+
+    @staticmethod
+    def _leave_out(key: TableName, batch: FeedBatch) -> None:
+        part = batch.parts.pop(key, None)
+        if part is not None:
+            batch.aside[key] = part.definitions
+
+    def _take_back(self, batch: FeedBatch) -> None:
+        """Feed tables again that are set aside and that the batch empties: the next batch begins with the statement that does it."""
+        for key, definitions in batch.aside.items():
+            one = self.aside.get(key)
+            place = emptied_at(definitions, one.place) if one is not None else None
+            if place is None:
+                continue
+            self.table(key).pass_over(place)
+            self.aside.release(key, place)
+            self.place = min(self.place, place)
 
     def _apply_tables(self, batch: FeedBatch) -> dict[TableName, tuple[FeedOffset, FeedStop]]:
         """Bring each table to the batch's end; return those that cannot be, with the place up to which they are complete."""

@@ -65,6 +65,8 @@ class FeedBatch:
     end: FeedOffset
     parts: dict[TableName, TablePart] = field(default_factory=dict)
     unseen: list[UnseenChange] = field(default_factory=list)
+    aside: dict[TableName, list[DdlChange]] = field(default_factory=dict)
+    """The definitions of tables that are set aside: one of them may be what brings its table back."""
     rolled_back: frozenset[int] = frozenset()
     prepared: frozenset[int] = frozenset()
     by_engine: frozenset[int] | None = None
@@ -102,6 +104,8 @@ class WantedTables:
     parts: RowParts = IMAGES
     names_fold: bool = True
     space: BatchSpace = field(default_factory=BatchSpace)
+    aside: frozenset[TableName] = frozenset()
+    """The tables that are set aside, of which only definitions are read."""
 
 
 def read_batch(reading: ArchiveReading, start: FeedOffset, end: FeedOffset, tables: WantedTables) -> FeedBatch:
@@ -236,6 +240,8 @@ def _add_statements(
                 part.unseen.append(
                     UnseenChange(definition.start, frozenset(), definition.hides, position=definition.position)
                 )
+        elif definition.key in tables.aside:
+            batch.aside.setdefault(definition.key, []).append(definition)
     batch.unseen = found.unseen
 
 

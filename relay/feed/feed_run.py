@@ -20,7 +20,7 @@ from relay.feed.feed_batch import BatchSpace
 from relay.feed.feed_config import FeedSection
 from relay.feed.lake.lake_table import Lake
 from relay.feed.rows.feed_stop import FeedStop
-from relay.feed.sink_table import FeedSettings
+from relay.feed.feed_settings import FeedSettings
 from relay.feed.spool.spool_directory import SpoolDirectory
 from relay.feed.tables_aside import TablesSetAside
 

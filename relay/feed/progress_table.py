@@ -170,11 +170,11 @@ class ProgressTable:
             self._create(place)
         self._replace(place)
 
-    def forget_aside(self, key: TableName) -> None:
-        """Record that a table is not set aside any more."""
+    def forget_aside(self, key: TableName, place: FeedOffset) -> None:
+        """Record that a table is not set aside any more, and is fed from a place on."""
         row = self._rows.get(key)
         if self._table is not None and self._table.place is not None and row is not None and row.get("aside"):
-            self._rows[key] = {**row, "aside": None}
+            self._rows[key] = {**row, "aside": None, "place": self._told(place), "begun": self._begun(place)}
             self._replace(self._table.place)
 
     def binlogs(self) -> Iterator[tuple[FeedOffset, datetime]]:

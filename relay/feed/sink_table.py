@@ -1,11 +1,8 @@
 """One table of the source in the lake: its current rows and its changes, and how a batch is applied to them."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final
 
 import duckdb
 import pyarrow as pa
@@ -13,10 +10,10 @@ import pyarrow.compute as pc
 
 from protocol.sql.engines import engine_of, has_transactions
 from protocol.sql.tables.source_table import Table, TableName
-from relay.config.table_patterns import names_table
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.compacted_changes import NetOfPart
 from relay.feed.feed_batch import FeedBatch, TablePart
+from relay.feed.feed_settings import CURRENT, HISTORY, FeedSettings
 from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import (
     SNAPSHOT,
@@ -38,6 +35,7 @@ from relay.feed.rows.net_changes import TableRows
 from relay.feed.rows.row_places import AT, with_places
 from relay.feed.spool.part_rows import PartRows
 from relay.feed.statements.definition_effect import alteration, recreated
+from relay.feed.statements.history_rows import CHANGE_COLUMNS, with_definitions
 from relay.feed.statements.logged_changes import (
     ALTERED,
     CREATED,
@@ -48,52 +46,6 @@ from relay.feed.statements.logged_changes import (
     UnseenChange,
     shown,
 )
-
-CURRENT: Final = "current"
-STOP_TABLE: Final = "stop-table"
-"""This value of `on_trouble` sets a table aside that cannot be fed further; the others go on."""
-HISTORY: Final = "changes"
-CHANGE_COLUMNS: Final = pa.schema(
-    [
-        ("sequence", pa.int64()),
-        ("row", pa.int64()),
-        ("operation", pa.string()),
-        ("before", pa.string()),
-        ("after", pa.string()),
-        ("time", pa.timestamp("us", "UTC")),
-        ("gtid", pa.string()),
-        ("file", pa.string()),
-        ("transaction", pa.int64()),
-    ]
-)
-"""The columns of a table's changes: one row for each changed row, in order of (sequence, row). Definitions have rows below 0, and a
-rename has the other tables' names in `before` and `after`."""
-
-
-@dataclass(frozen=True, slots=True)
-class FeedSettings:
-    """The settings for feeding tables. With `every_statement` a change in statement format makes all tables stale, not only those it
-    names.
-
-    `no_cascades` are patterns of tables without foreign keys that change their rows. `trusted_images` are patterns of tables of a
-    MariaDB to which no trigger and no stored function writes.
-    """
-
-    modes: tuple[str, ...] = (CURRENT, HISTORY)
-    every_statement: bool = True
-    assume_empty: bool = False
-    no_cascades: tuple[str, ...] = ()
-    trusted_images: tuple[str, ...] = ()
-    on_trouble: str = STOP_TABLE
-    invalid_dates: str = "stop"
-
-    def has_no_cascades(self, key: TableName) -> bool:
-        """Return whether the operator declared that a table has no foreign keys that change its rows."""
-        return names_table(self.no_cascades, key)
-
-    def trusts_images(self, key: TableName) -> bool:
-        """Return whether the operator declared that no trigger and no stored function writes to a table."""
-        return names_table(self.trusted_images, key)
 
 
 class SinkTable:
@@ -450,9 +402,31 @@ class SinkTable:
         # Without IF NOT EXISTS there was no such table: a DROP may have named it in another case.
         if _is_empty(self.current) or not definition.if_not_exists:
             self.current.evolve(recreated(lake_columns(after, told), has_key=bool(lake_key(after))), place)
+        if not definition.if_not_exists:
+            self._freshen()
+
+    def pass_over(self, place: FeedOffset) -> None:
+        """Move to a place at which the table is emptied, without the changes before it. Until it is emptied there, it is stale."""
+        if self.current is not None and (self.current.place or place) < place:
+            if not self.current.properties.get(STALE_FROM):
+                told = self._reading.told(self.current.place or place)
+                reason = f"it was set aside, and is emptied at {self._reading.told(place)}"
+                self.current.set_properties({STALE_FROM: told, STALE_REASON: reason})
+            self.current.advance(place)
+        if self.history is not None and (self.history.place or place) < place:
+            self.pass_history(place)
+
+    def pass_history(self, place: FeedOffset) -> None:
+        """Move the table of changes to a place, without the changes before it."""
+        fed = self.history.place if self.history is not None else None
+        if self.history is None or fed is None or fed == place:
+            return
+        reason = f"changes up to {self._reading.told(place)} were left out"
+        self.history.set_properties({STALE_FROM: self._reading.told(fed), STALE_REASON: reason})
+        self.history.advance(place)
 
     def _freshen(self) -> None:
-        """Clear the marks of staleness: after TRUNCATE and DROP all is known, and nothing is left for a snapshot to load."""
+        """Clear the marks of staleness: after statements that empty it all is known, and nothing is left for a snapshot to load."""
         if self.current is None:
             return
         known = self.current.properties
@@ -511,47 +485,3 @@ def _has_zero(table: LakeTable, name: str) -> bool:
             pc.any(pc.fill_null(pc.equal(batch.column(0), pa.scalar(0).cast(batch.schema.field(0).type)), True)).as_py()
             for batch in reader
         )
-
-
-def _name_told(key: TableName | None) -> str | None:
-    return None if key is None else json.dumps({"table": ".".join(key)}, ensure_ascii=False)
-
-
-def with_definitions(rows: Iterable[pa.Table], definitions: list[DdlChange]) -> Iterator[pa.Table]:
-    """Yield rows of `changes` in order, with those of the definitions between them."""
-    left = _definition_rows(definitions) if definitions else None
-    for some in rows:
-        table = some.select(CHANGE_COLUMNS.names).cast(CHANGE_COLUMNS)
-        if left is not None:
-            before = pc.less_equal(left.column("sequence"), pc.max(table.column("sequence")))
-            table = _in_order(pa.concat_tables([table, left.filter(before)]))
-            left = left.filter(pc.invert(before))
-        yield table
-    if left is not None and left.num_rows:
-        yield _in_order(left)
-
-
-def _in_order(rows: pa.Table) -> pa.Table:
-    return rows.sort_by([("sequence", "ascending"), ("row", "ascending")])
-
-
-def _definition_rows(definitions: list[DdlChange]) -> pa.Table:
-    """Return definitions as rows; `row` is below 0, so that those of one statement are ordered, too."""
-    counts = Counter(one.sequence for one in definitions)
-    rows = []
-    for one in definitions:
-        rows.append(
-            {
-                "sequence": one.sequence,
-                "row": -counts[one.sequence],
-                "operation": one.action,
-                "before": _name_told(one.source),
-                "after": _name_told(one.target),
-                "time": one.time,
-                "gtid": None,
-                "file": None,
-                "transaction": one.start.position,
-            }
-        )
-        counts[one.sequence] -= 1
-    return pa.Table.from_pylist(rows, schema=CHANGE_COLUMNS)

@@ -89,10 +89,10 @@ class TablesAside:
         facts = {"terms": self._terms, "place": one.place.version, "seen": one.seen, "stop": one.stop.facts()}
         return json.dumps(facts, ensure_ascii=False)
 
-    def release(self, key: TableName) -> None:
-        """Feed a table again, which was loaded from elsewhere."""
+    def release(self, key: TableName, place: FeedOffset) -> None:
+        """Feed a table again from a place: it was loaded from elsewhere, or is emptied there."""
         if self._tables.pop(key, None) is not None:
-            self._progress.forget_aside(key)
+            self._progress.forget_aside(key, place)
 
     def release_loaded(self, places: Mapping[TableName, FeedOffset]) -> None:
         """Feed the tables again whose place in the lake is after the one where they were set aside."""

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
 from deploy.servers import Server
+from relay.feed.lake.lake_table import STALE_FROM
 from tests.conftest import ServerFactory
 from tests.support.feed_lake import SmallFeed, copied_binlogs
 
@@ -38,9 +39,16 @@ HISTORIES = {
               "INSERT INTO t VALUES (REPEAT('a', 3900000)), (REPEAT('b', 3900000)), (REPEAT('c', 3900000)), (REPEAT('d', 3900000)), "
               "(REPEAT('e', 3900000)), (REPEAT('f', 3900000)), (REPEAT('g', 3900000)), (REPEAT('h', 3900000))",
               "INSERT INTO u VALUES (1)"],
+    "emptied": ["CREATE TABLE gone (id INT PRIMARY KEY, d DATE)", "CREATE TABLE again (id INT PRIMARY KEY, d DATE)",
+                "CREATE TABLE twice (id INT PRIMARY KEY, d DATE)", "CREATE TABLE later (id INT PRIMARY KEY, d DATE)",
+                "CREATE TABLE labels (id INT PRIMARY KEY, d DATE)", "CREATE TABLE u (id INT PRIMARY KEY)", "SET sql_mode = ''",
+                *(f"INSERT INTO {one} VALUES (1, '0000-00-00')" for one in ("gone", "again", "twice", "later")),
+                "DROP TABLE gone, again", "CREATE TABLE again (id INT PRIMARY KEY)", "INSERT INTO again VALUES (2)",
+                "TRUNCATE twice", "INSERT INTO twice VALUES (3, '0000-00-00')", "INSERT INTO u VALUES (1)"],
     "wanted": ["CREATE TABLE t (id INT PRIMARY KEY, d DATE)", "SET sql_mode = ''", "INSERT INTO t VALUES (1, '0000-00-00')"],
 }  # fmt: skip
-LATER = ["CREATE TABLE unnamed.known (id INT PRIMARY KEY)", "INSERT INTO unnamed.old VALUES (1)",
+LATER = ["TRUNCATE emptied.later", "INSERT INTO emptied.later VALUES (5, NULL)", "INSERT INTO emptied.u VALUES (2)",
+         "CREATE TABLE unnamed.known (id INT PRIMARY KEY)", "INSERT INTO unnamed.old VALUES (1)",
          "INSERT INTO unnamed.known VALUES (1)", "INSERT INTO unnamed.old VALUES (2)",
          "INSERT INTO unnamed.known VALUES (2)"]  # fmt: skip
 
@@ -132,6 +140,47 @@ def test_a_table_that_gets_the_rows_of_one_that_is_set_aside_is_set_aside_too(tm
     assert feed.run() is None
     assert set_aside(feed) == {"renamed.t": "value_has_no_type", "renamed.old": "table_renamed"}
     assert ids(feed, "last") == [1] and ids(feed, "other") == []
+
+
+def test_a_table_that_is_set_aside_comes_back_when_the_source_drops_it(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, "emptied")
+    assert feed.run() is None
+    assert "emptied.gone" not in set_aside(feed)
+    assert ids(feed, "gone") == [] and feed.property("gone", STALE_FROM) is None
+
+
+def test_a_table_that_is_dropped_and_created_again_after_its_trouble_has_its_new_rows(
+    tmp_path: Path, archive: Path
+) -> None:
+    feed = fed(tmp_path, archive, "emptied")
+    assert feed.run() is None
+    assert ids(feed, "again") == [2] and feed.property("again", STALE_FROM) is None
+
+
+def test_a_table_with_trouble_after_it_was_emptied_is_set_aside_and_the_feed_ends(
+    tmp_path: Path, archive: Path
+) -> None:
+    feed = fed(tmp_path, archive, "emptied")
+    assert feed.run() is None
+    assert set_aside(feed) == {"emptied.twice": "value_has_no_type"}
+    assert ids(feed, "u") == [1, 2]
+
+
+def test_a_table_that_is_set_aside_comes_back_when_a_later_run_reads_that_it_was_emptied(
+    tmp_path: Path, archive: Path
+) -> None:
+    growing = tmp_path / "binlogs"
+    growing.mkdir()
+    *first, _last, _empty = sorted(archive.iterdir())
+    for one in first:
+        shutil.copy(one, growing)
+    feed = fed(tmp_path, growing, "emptied")
+    assert feed.run() is None
+    assert "emptied.later" in set_aside(feed)
+    shutil.copytree(archive, growing, dirs_exist_ok=True)
+    assert feed.run() is None
+    assert "emptied.later" not in set_aside(feed)
+    assert ids(feed, "later") == [5] and feed.property("later", STALE_FROM) is None
 
 
 def test_a_table_whose_columns_are_unknown_does_not_keep_the_others_from_being_fed(

@@ -22,7 +22,8 @@ from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.invalid_dates import INVALID_DATES
 from relay.feed.rows.lake_columns import DELETED, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows
-from relay.feed.sink_table import CURRENT, SinkTable, note_null_dates
+from relay.feed.feed_settings import CURRENT
+from relay.feed.sink_table import SinkTable, note_null_dates
 from relay.feed.snapshot.dumped_floats import DumpedFloats
 from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence
 from relay.feed.statements.definition_effect import recreated
@@ -52,14 +53,9 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset, *, 
         table.current.evolve(change, place)
         # What makes it stale from here on is kept at the snapshot's end: a chunk may have been read before.
         table.current.set_properties({**begun, STALE_FROM: "", STALE_REASON: "", INVALID_DATES: ""})
-    if skip_changes and table.history is not None:
-        fed = table.history.place
-        if fed is not None and fed != place:
-            table.history.set_properties(
-                {STALE_FROM: engine_of.reading.told(fed), STALE_REASON: f"changes up to {told} were left out"}
-            )
-            table.history.advance(place)
-    engine_of.aside.release(key)
+    if skip_changes:
+        table.pass_history(place)
+    engine_of.aside.release(key, place)
 
 
 def kept_definition(table: SinkTable, place: FeedOffset, engine: FeedEngine) -> Table:

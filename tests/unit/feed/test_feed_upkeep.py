@@ -21,7 +21,7 @@ from relay.feed.lake.lake_rows import plain_schema
 from relay.feed.lake.lake_table import NewTable
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
-from relay.feed.sink_table import CHANGE_COLUMNS
+from relay.feed.statements.history_rows import CHANGE_COLUMNS
 
 FORMATS = ["delta", "iceberg"]
 ROWS = pa.schema([("id", pa.int32()), ("s", pa.string()), (SEQUENCE, pa.int64())])
