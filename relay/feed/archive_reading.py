@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
@@ -151,6 +151,14 @@ class ArchiveReading:
             return self._begun(self._file(place)[1])
         except FeedStop:
             return None
+
+    def written(self, place: FeedOffset) -> datetime | None:
+        """Return when the file of a place was written to; None if this machine does not have the file."""
+        path = self._file(place)[1]
+        there = [
+            path + suffix for suffix in ("", *PACKED_SUFFIXES) if "://" not in path and os.path.exists(path + suffix)
+        ]
+        return datetime.fromtimestamp(max(map(os.path.getmtime, there)), UTC) if there else None
 
     def server_id(self, place: FeedOffset) -> int | None:
         """Return the id of the server that wrote the binlog of a place; None if it is not recorded."""

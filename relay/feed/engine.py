@@ -13,10 +13,11 @@ import duckdb
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import TableName
 from relay.binlog_tables.plan.places import PositionGone
-from relay.config.table_patterns import named_schemas, names_table, readings
+from relay.config.table_patterns import readings
 from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
+from relay.feed.fed_tables import FedTables
 from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, has_capitals, read_batch, renames_of
 from relay.feed.feed_settings import CURRENT, HISTORY, STOP_TABLE, FeedSettings
 from relay.feed.lake.lake_table import Lake
@@ -27,25 +28,6 @@ from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.sink_table import SinkTable
 from relay.feed.statements.emptying import emptied_at
 from relay.feed.tables_aside import TablesAside
-
-_NEVER: Final = frozenset(("mysql", "information_schema", "performance_schema", "sys", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class FedTables:
-    """The choice of the tables that are fed: patterns of SCHEMA.TABLE with * and ?."""
-
-    tables: tuple[str, ...] = ("*.*",)
-    exclude: tuple[str, ...] = ()
-
-    def __call__(self, key: TableName) -> bool:
-        """Return whether a table is fed."""
-        return key[0].lower() not in _NEVER and names_table(self.tables, key) and not names_table(self.exclude, key)
-
-    @property
-    def schemas(self) -> list[str] | None:
-        """Return the schemas whose rows are read; None means all."""
-        return named_schemas(self.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +88,8 @@ class FeedEngine:
         self._left_out: TableName | None = None
         """A table that is behind all others: the settings did not name it for a while."""
         self._is_same_archive = False
+        self._observes = observes
+        self._removed: dict[TableName, tuple[FeedOffset, FeedStop]] = {}
         self._has_capitals = self.progress.capitals is not None
         self.place: FeedOffset = self._open()
         self.last_time: Any = None
@@ -151,6 +135,9 @@ class FeedEngine:
         self.aside.release_loaded(
             {key: place for key, table in self.tables.items() if (place := table.place) is not None}
         )
+        self._removed = self._removed_tables(newest)
+        if self._observes or self.settings.on_trouble == STOP_TABLE:
+            self.aside.add(self._removed, newest)
         place = self._reached()
         if place is not None:
             return place
@@ -171,6 +158,25 @@ class FeedEngine:
             raise FeedStop(
                 "place_unknown", self._start, "`start` is no place.", "It takes earliest, latest or FILE:POSITION."
             ) from None
+
+    def _removed_tables(self, newest: FeedOffset) -> dict[TableName, tuple[FeedOffset, FeedStop]]:
+        """Return the fed tables that the lake had and has no more, with the place up to which they were complete."""
+        found = {}
+        for key, table in self.tables.items():
+            missing = self.progress.kinds(key).intersection(self.settings.modes).difference(table.kinds)
+            if missing and key not in self.aside:
+                place = self.progress.done(key) or newest
+                where = " and ".join(self.lake.address(kind, *key) for kind in sorted(missing))
+                text = f"The lake had the table {where}, and has it no more: somebody removed it."
+                found[key] = place, table_stop("table_removed", self.reading.told(place), table.name, text)
+        return found
+
+    def unmatched(self) -> list[str]:
+        """Return the patterns of the settings that name no table that the archive or the lake knows."""
+        known = {*self.tables, *self.progress.tables()}
+        if self.choice.unmatched(known or [("", "")]):
+            known |= set(self.reading.names(self.reading.newest()))
+        return self.choice.unmatched(known)
 
     def _reached(self) -> FeedOffset | None:
         """Return the place that all tables have reached that are fed, and note which one is the last; None if there are none."""
@@ -201,6 +207,8 @@ class FeedEngine:
     def step(self, upto: FeedOffset | None = None) -> bool:
         """Apply one batch; return False if there is nothing new. Raises: FeedStop, with everything before it in the lake."""
         if not self._is_same_archive:
+            if self._removed and self.settings.on_trouble != STOP_TABLE:
+                raise next(iter(self._removed.values()))[1]
             self.begin()
             self._check_binlogs()
         try:

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
@@ -14,6 +14,9 @@ from relay.config.text.tls_files import check_server_files
 from relay.config.text.toml_text import read_toml
 from relay.config.toml_section import TomlSection
 from relay.config.values import HostName, NonEmpty, PathText, Port, UserName
+
+ELSEWHERE: Final = "elsewhere"
+"""This value of `relay` says that the archive's relay runs where it cannot be asked."""
 
 
 class StorageSection(TomlSection):
@@ -102,6 +105,8 @@ class FeedSection(TomlSection):
     trusted_images: list[NonEmpty] = []
     invalid_dates: Literal["null", "stop"] = "stop"
     on_trouble: Literal["stop-table", "stop-feed"] = "stop-table"
+    relay: Literal["elsewhere"] | PathText | None = None
+    """The relay.toml of the archive's relay, which is asked how far the archive is behind the source; or "elsewhere"."""
     storage: StorageSection = StorageSection()
     source: FeedSource | None = None
 

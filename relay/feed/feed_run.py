@@ -15,12 +15,13 @@ from relay.binlog_tables.plan.places import PositionGone
 from relay.binlog_tables.plan.read_finding import FileLost, StorageSilent
 from relay.binlog_tables.plan.series_files import NothingToRead
 from relay.feed.archive_reading import ArchiveReading
-from relay.feed.engine import FedTables, FeedEngine, FeedLimits
+from relay.feed.engine import FeedEngine, FeedLimits
+from relay.feed.fed_tables import FedTables, NothingMatches
 from relay.feed.feed_batch import BatchSpace
 from relay.feed.feed_config import FeedSection
+from relay.feed.feed_settings import FeedSettings
 from relay.feed.lake.lake_table import Lake
 from relay.feed.rows.feed_stop import FeedStop
-from relay.feed.feed_settings import FeedSettings
 from relay.feed.spool.spool_directory import SpoolDirectory
 from relay.feed.tables_aside import TablesSetAside
 
@@ -109,7 +110,7 @@ def opened_engine(section: FeedSection, *, applies: bool = True) -> Iterator[Fee
 def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Event) -> None:
     """Feed until `ended` is set, or, with `once`, up to the current end of the archive.
 
-    Raises: FeedStop; FeedFailed; NothingToRead; TablesSetAside at the end of `once`.
+    Raises: FeedStop; FeedFailed; NothingToRead; TablesSetAside and NothingMatches at the end of `once`.
     """
     pause, tries = _LEAST_PAUSE_S, 0
     began = time.monotonic()
@@ -118,7 +119,7 @@ def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Eve
             began = time.monotonic()
             _follow(section, say, once, ended)
             return
-        except (FeedStop, NothingToRead, TablesSetAside):
+        except (FeedStop, NothingToRead, TablesSetAside, NothingMatches):
             raise
         except PositionGone as error:
             raise FeedStop(
@@ -147,6 +148,7 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
         say(f"feeding {section.archive} into {section.target} ({section.format}) from {told(engine.place)}")
         upto = engine.reading.newest() if once else None
         said = time.monotonic()
+        is_whole = False
         try:
             while not ended.is_set():
                 goes_on = engine.step(upto)
@@ -156,8 +158,14 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
                     if time.monotonic() - said > 10:
                         said = time.monotonic()
                         say(_so_far(engine))
-                elif once or ended.wait(section.interval_s):
+                elif once:
                     break
+                else:
+                    if not is_whole and (unmatched := engine.unmatched()):
+                        say(str(NothingMatches(unmatched)))
+                    is_whole = True
+                    if ended.wait(section.interval_s):
+                        break
         except FeedStop as stop:
             engine.progress.note_stop(stop, engine.place)
             raise
@@ -167,6 +175,8 @@ def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) 
         say(_so_far(engine))
         if once:
             engine.aside.check_none()
+            if unmatched := engine.unmatched():
+                raise NothingMatches(unmatched)
 
 
 def _so_far(engine: FeedEngine) -> str:

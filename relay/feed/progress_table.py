@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import TableName
+from relay.feed.feed_settings import CURRENT
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange, Lake, LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
@@ -38,6 +39,7 @@ PROGRESS: Final = pa.schema(
         ("modes", pa.string()),
         ("begun", pa.timestamp("us", "UTC")),
         ("aside", pa.string()),
+        ("kinds", pa.string()),
     ]
 )
 CHOICES: Final = "binlog-relay.choices"
@@ -49,6 +51,8 @@ CAPITALS: Final = "binlog-relay.capitals"
 STARTS: Final = "binlog-relay.starts"
 """This property contains how far a feed was that had no table yet, by what its settings named."""
 SET_ASIDE: Final = "set aside"
+_WITH_ROWS: Final = ("current", "stale", "snapshot runs")
+"""The states of a table whose current rows are in the lake."""
 _MOST_CHOICES: Final = 50
 _EVERY_S: Final = 60.0
 
@@ -155,6 +159,14 @@ class ProgressTable:
         except (ValueError, Malformed, FeedStop):
             return None
 
+    def kinds(self, key: TableName) -> frozenset[str]:
+        """Return which of its two tables the lake had when it was written; empty if that is not recorded."""
+        row = self._rows.get(key, {})
+        known = row.get("kinds")
+        if known is None:  # an earlier version of the feed wrote it
+            return frozenset((CURRENT,)) if row.get("current") in _WITH_ROWS else frozenset()
+        return frozenset(filter(None, known.split(",")))
+
     def aside(self) -> dict[TableName, str]:
         """Return the records of the tables that are set aside."""
         return {key: row["aside"] for key, row in self._rows.items() if row.get("aside")}
@@ -165,6 +177,7 @@ class ProgressTable:
         for key, (complete, record) in records.items():
             known = self._rows.get(key, {"schema": key[0], "table": key[1], "modes": self._modes})
             state = {"place": self._told(complete), "current": SET_ASIDE, "written": datetime.now(UTC), "aside": record}
+            state["kinds"] = ",".join(sorted(self.kinds(key)))
             self._rows[key] = {**known, **state, "begun": self._begun(complete)}
         if self._table is None:
             self._create(place)
@@ -174,7 +187,13 @@ class ProgressTable:
         """Record that a table is not set aside any more, and is fed from a place on."""
         row = self._rows.get(key)
         if self._table is not None and self._table.place is not None and row is not None and row.get("aside"):
-            self._rows[key] = {**row, "aside": None, "place": self._told(place), "begun": self._begun(place)}
+            self._rows[key] = {
+                **row,
+                "aside": None,
+                "kinds": None,
+                "place": self._told(place),
+                "begun": self._begun(place),
+            }
             self._replace(self._table.place)
 
     def binlogs(self) -> Iterator[tuple[FeedOffset, datetime]]:
@@ -270,7 +289,7 @@ class ProgressTable:
     def _replace(self, place: FeedOffset) -> None:
         if self._table is None:
             return
-        if self._table.schema.get_field_index("aside") < 0:  # an earlier version of the feed made it
+        if self._table.schema.names != PROGRESS.names:  # an earlier version of the feed made it
             self._table.evolve(ColumnsChange(PROGRESS), place)
         self._table.replace(pa.Table.from_pylist(list(self._rows.values()), schema=PROGRESS), place)
 
@@ -291,6 +310,7 @@ class ProgressTable:
             "written": datetime.now(UTC),
             "modes": self._modes,
             "aside": None,
+            "kinds": ",".join(sorted(table.kinds)),
         }
 
 

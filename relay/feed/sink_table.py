@@ -84,6 +84,11 @@ class SinkTable:
         return min(found) if found else None
 
     @property
+    def kinds(self) -> frozenset[str]:
+        """Which of its two tables the lake has."""
+        return frozenset(kind for kind, part in ((CURRENT, self.current), (HISTORY, self.history)) if part is not None)
+
+    @property
     def is_exact(self) -> bool:
         """True if it is not stale yet."""
         return any(one is not None and not one.properties.get(STALE_FROM) for one in (self.current, self.history))

@@ -77,13 +77,14 @@ class TablesAside:
         return self._tables.get(key)
 
     def add(self, found: Mapping[TableName, tuple[FeedOffset, FeedStop]], place: FeedOffset) -> None:
-        """Set tables aside, each with the place up to which it is complete. `place` is the feed's."""
+        """Set tables aside, each with the place up to which it is complete. `place` is the feed's. An observer records nothing."""
         seen = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
         for key, (complete, stop) in found.items():
             self._tables[key] = AsideTable(complete, stop, seen)
             self._new.append(stop)
         records = {key: (self._tables[key].place, self._text(self._tables[key])) for key in found}
-        self._progress.note_aside(records, place)
+        if records and self._terms is not None:
+            self._progress.note_aside(records, place)
 
     def _text(self, one: AsideTable) -> str:
         facts = {"terms": self._terms, "place": one.place.version, "seen": one.seen, "stop": one.stop.facts()}

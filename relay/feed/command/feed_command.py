@@ -111,11 +111,15 @@ def _end(*_: object) -> None:
 def follow(path: Path, *, once: bool) -> None:
     """Run the feed. Raises: CommandFailed."""
     with _locked(path) as section:
+        from relay.feed.command.relay_word import relay_word
         from relay.feed.feed_run import run_feed
 
         ended = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: ended.set())
+        word = relay_word(section)
+        if word.follows is False:
+            say(str(word))
         run_feed(section, say, once=once, ended=ended)
 
 
@@ -136,13 +140,26 @@ def snapshot(path: Path, request: SnapshotRequest) -> None:
 
 
 def status(path: Path, *, as_json: bool) -> bool:
-    """Print each table's state and return whether one is not current. Raises: CommandFailed."""
+    """Print how far the archive is, and each table's state; return whether something is not as it must be. Raises: CommandFailed."""
     section = loaded_feed(path)
-    from relay.feed.command.feed_report import feed_report
+    from relay.feed.command.feed_report import archive_end, feed_report
+    from relay.feed.command.relay_word import relay_word
+    from relay.feed.fed_tables import NothingMatches
     from relay.feed.feed_run import opened_engine
 
+    word = relay_word(section)
     with _told("Nothing was changed: run it again."), opened_engine(section, applies=False) as engine:
-        report = feed_report(engine)
+        report = feed_report(engine, word)
+        unmatched = engine.unmatched()
+        end = archive_end(engine)
+    findings = [str(word)] if word.follows is False else []
+    findings += [str(NothingMatches(unmatched))] if unmatched else []
+    if as_json:
+        for text in findings:
+            print_json({"finding": text})
+    else:
+        sys.stdout.write(f"archive: ends at {end}. {word}\n")
+        sys.stdout.write("".join(f"{text}\n" for text in findings if text != str(word)))
     for one in report:
         if as_json:
             print_json(one)
@@ -156,9 +173,9 @@ def status(path: Path, *, as_json: bool) -> bool:
         stale = f"; stale from {one['stale_from']}: {one['stale_reason']}" if one["stale_from"] else ""
         nulls = f"; {one['null_dates']} invalid dates were written as NULL" if one["null_dates"] else ""
         sys.stdout.write(
-            f"{one['table']}: {one['state']} at {one['place']}, behind {one['behind_bytes']} bytes, {one['behind_s']} s{stale}{nulls}\n"
+            f"{one['table']}: {one['state']} at {one['place']}, behind the archive {one['behind_bytes']} bytes, {one['behind_s']} s{stale}{nulls}\n"
         )
-    return any(one["state"] not in ("current", "changes only") for one in report)
+    return bool(findings) or any(one["state"] not in ("current", "changes only") for one in report)
 
 
 def report(path: Path, out: Path, days: int) -> None:
@@ -170,10 +187,12 @@ def report(path: Path, out: Path, days: int) -> None:
     except ImportError as error:
         raise CommandFailed(f"{error.name} is not installed: pip install 'binlog-relay[feed]'") from None
     from relay.feed.command.feed_page import feed_page
+    from relay.feed.command.relay_word import relay_word
     from relay.feed.feed_run import opened_engine
 
+    word = relay_word(section)
     with _told("Nothing was written: run it again."), opened_engine(section, applies=False) as engine:
-        page = feed_page(engine, section, str(path), days)
+        page = feed_page(engine, section, str(path), days, word)
     try:
         written = out.with_name(f".{out.name}.new")
         write_named_text(written, page)

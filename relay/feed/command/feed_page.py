@@ -9,9 +9,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relay.feed.command.feed_report import feed_report
+from relay.feed.command.feed_report import archive_end, feed_report
 from relay.feed.command.growth import LEAST, archive_growth, growth_section, table_growth
+from relay.feed.command.relay_word import RelayWord
 from relay.feed.engine import FeedEngine
+from relay.feed.fed_tables import NothingMatches
 from relay.feed.feed_config import FeedSection
 from relay.feed.lake.lake_table import SNAPSHOT, LakeTable
 from relay.report.content import Bars, Fact, OverTime, Page, ReportTable, Section
@@ -69,9 +71,10 @@ def _time(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def feed_page(engine: FeedEngine, section: FeedSection, config: str, days: int) -> str:
+def feed_page(engine: FeedEngine, section: FeedSection, config: str, days: int, word: RelayWord) -> str:
     """Return the page. Its charts cover the changes of the last `days` days."""
-    told = feed_report(engine)
+    told = feed_report(engine, word)
+    unmatched = engine.unmatched()
     stop = engine.progress.stop
     now = datetime.now(UTC)
     since = now - max(timedelta(days=days), LEAST)
@@ -98,15 +101,16 @@ def feed_page(engine: FeedEngine, section: FeedSection, config: str, days: int) 
     page = Page(
         "The feed",
         f"{section.archive} into {section.target}",
-        _verdict(told, stop),
-        stop is None and all(one["state"] in _FINE for one in told),
+        _verdict(told, stop, word, unmatched),
+        stop is None and word.follows is not False and not unmatched and all(one["state"] in _FINE for one in told),
         f"The charts have the last {number_of(days, 'day')}.",
         [
             Fact("format", section.format),
             Fact("tables", number_of(len(told), "table")),
             Fact("at", engine.reading.told(engine.place)),
-            Fact("archive ends", engine.reading.told(engine.reading.newest())),
-            Fact("behind", f"{size(max((one['behind_bytes'] for one in told), default=0))}, "
+            Fact("archive ends", archive_end(engine)),
+            Fact("relay", str(word)),
+            Fact("behind the archive", f"{size(max((one['behind_bytes'] for one in told), default=0))}, "
                            f"{span(max((one['behind_s'] for one in told), default=0.0))}"),
             Fact("made", f"{moment(now)} UTC"),
         ],
@@ -115,17 +119,23 @@ def feed_page(engine: FeedEngine, section: FeedSection, config: str, days: int) 
     return html(page)
 
 
-def _verdict(told: list[dict[str, Any]], stop: Mapping[str, Any] | None) -> str:
+def _verdict(told: list[dict[str, Any]], stop: Mapping[str, Any] | None, word: RelayWord, unmatched: list[str]) -> str:
     if stop is not None:
         of = f", table {stop['table']}" if stop["table"] else ""
         return f"The feed stopped at {stop['place']}{of}: {stop['name']}."
     wrong = [one for one in told if one["state"] not in _FINE]
     if wrong:
         return f"{number_of(len(wrong), 'table')} of {len(told)} {'is' if len(wrong) == 1 else 'are'} not current."
-    behind = max((one["behind_s"] for one in told), default=0.0)
+    if unmatched:
+        return str(NothingMatches(unmatched))
+    if word.follows is False:
+        return word.text
     if not told:
         return "No table was fed yet."
-    return f"All {number_of(len(told), 'table')} are as the source's" + (f", {span(behind)} behind." if behind else ".")
+    behind = max(one["behind_s"] for one in told)
+    late = f", {span(behind)} behind it" if behind else ""
+    source = f" The relay is {span(word.behind_s)} behind its source." if word.behind_s is not None else ""
+    return f"All {number_of(len(told), 'table')} are as the archive has them{late}.{source}"
 
 
 def _sections(

@@ -5,15 +5,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from relay.binlog_tables import arrow
+from relay.feed.command.relay_word import RelayWord
 from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON, LakeTable
 from relay.feed.progress_table import SET_ASIDE, current_state
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.invalid_dates import null_dates
+from relay.report.text import moment
 
 
-def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
-    """Return one object per table."""
+def feed_report(engine: FeedEngine, word: RelayWord) -> list[dict[str, Any]]:
+    """Return one object per table. `behind_…` are against the archive's end; `source_behind_s` is against the source, None if unknown."""
     end = engine.reading.newest()
     fed = engine.places()
     found = []
@@ -21,6 +23,7 @@ def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
         table = engine.table(key)
         aside = engine.aside.get(key)
         place = fed.get(key, engine.place) if aside is None else aside.place
+        behind_s = _behind_s(engine, place, end)
         stale = table.current or table.history
         properties: Mapping[str, str] = stale.properties if stale is not None else {}
         found.append(
@@ -29,7 +32,9 @@ def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
                 "state": current_state(table, end) if aside is None else SET_ASIDE,
                 "place": engine.reading.told(place),
                 "behind_bytes": bytes_between(engine, place, end),
-                "behind_s": _behind_s(engine, place, end),
+                "behind_s": behind_s,
+                "source_behind_s": None if word.behind_s is None else round(behind_s + word.behind_s, 1),
+                "relay_follows": word.follows,
                 "stale_from": properties.get(STALE_FROM),
                 "stale_reason": properties.get(STALE_REASON),
                 "null_dates": null_dates(properties, stale.place if stale is not None else None),
@@ -39,6 +44,13 @@ def feed_report(engine: FeedEngine) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def archive_end(engine: FeedEngine) -> str:
+    """Return where the archive ends, and when its last binlog was written to, if it is a local file."""
+    end = engine.reading.newest()
+    written = engine.reading.written(end)
+    return engine.reading.told(end) + (f", written {moment(written)} UTC" if written is not None else "")
 
 
 def _address(engine: FeedEngine, kind: str, key: tuple[str, str], table: LakeTable | None) -> str | None:

@@ -17,7 +17,7 @@ from relay.feed.progress_table import PROGRESS, STATE, ProgressTable
 from relay.feed.rows.feed_place import FeedOffset
 
 FORMATS = ["delta", "iceberg"]
-LATER_COLUMNS = ("aside",)
+LATER_COLUMNS = ("aside", "kinds")
 """The columns that a first version of the feed did not have."""
 
 

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install '.[feed]'")
 
-from relay.feed.engine import FedTables
+from relay.feed.fed_tables import FedTables
 from relay.feed.lake.lake_names import namespace
 
 
