@@ -5,7 +5,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Final
 
 import duckdb
@@ -20,6 +20,7 @@ from relay.feed.fed_tables import FedTables, NothingMatches
 from relay.feed.feed_batch import BatchSpace
 from relay.feed.feed_config import FeedSection
 from relay.feed.feed_settings import FeedSettings
+from relay.feed.idle_feed import idle_place
 from relay.feed.lake.lake_table import Lake
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.spool.spool_directory import SpoolDirectory
@@ -63,6 +64,30 @@ def open_lake(section: FeedSection, connection: duckdb.DuckDBPyConnection) -> La
     return DeltaLake(section.target, section.storage.options(), connection)
 
 
+def _choice(section: FeedSection) -> FedTables:
+    return FedTables(tuple(section.tables), tuple(section.exclude))
+
+
+def _settings(section: FeedSection) -> FeedSettings:
+    return FeedSettings(
+        tuple(section.modes),
+        section.statement_changes == "every",
+        section.assume_empty,
+        tuple(section.no_cascades),
+        tuple(section.trusted_images),
+        section.on_trouble,
+        section.invalid_dates,
+    )
+
+
+def _idle_at(section: FeedSection) -> str | None:
+    """Return the archive's end as FILE:POSITION if the feed has nothing to do; None if it may have."""
+    reading = ArchiveReading(section.archive)
+    with closing(open_connection(section)) as connection:
+        place = idle_place(reading, open_lake(section, connection), _choice(section), _settings(section))
+    return reading.text(place) if place is not None else None
+
+
 def open_engine(section: FeedSection, reading: ArchiveReading | None = None, *, applies: bool = True) -> FeedEngine:
     """Open the feed at the place up to which the lake is complete; its last call is `let_go`. Raises: FeedStop, OSError.
 
@@ -78,16 +103,8 @@ def open_engine(section: FeedSection, reading: ArchiveReading | None = None, *, 
         engine = FeedEngine(
             reading or ArchiveReading(section.archive),
             open_lake(section, connection),
-            FedTables(tuple(section.tables), tuple(section.exclude)),
-            FeedSettings(
-                tuple(section.modes),
-                section.statement_changes == "every",
-                section.assume_empty,
-                tuple(section.no_cascades),
-                tuple(section.trusted_images),
-                section.on_trouble,
-                section.invalid_dates,
-            ),
+            _choice(section),
+            _settings(section),
             connection,
             section.start,
             FeedLimits(section.batch_mb << 20, BatchSpace(spool, above)),
@@ -143,6 +160,10 @@ def run_feed(section: FeedSection, say: Say, *, once: bool, ended: threading.Eve
 
 
 def _follow(section: FeedSection, say: Say, once: bool, ended: threading.Event) -> None:
+    idle = _idle_at(section) if once else None
+    if idle is not None:
+        say(f"at {idle}: all tables have what the archive has, nothing was to be done")
+        return
     with opened_engine(section) as engine:
         told = engine.reading.told
         say(f"feeding {section.archive} into {section.target} ({section.format}) from {told(engine.place)}")

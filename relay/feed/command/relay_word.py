@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from relay.archive.storage.files import LOCK_NAME
-from relay.config.loading import load_config
-from relay.doctor.machine_checks import relay_pid
 from relay.feed.feed_config import ELSEWHERE, FeedSection
-from relay.status.relay_status import relay_status
 
 _START_IT: Final = "Start it: `binlog-relay run`; `binlog-relay status` says how it is."
 _ASK_IT: Final = "`binlog-relay status` and `binlog-relay doctor` say why, and what to do."
@@ -41,6 +38,8 @@ def relay_word(section: FeedSection) -> RelayWord:
     archive = Path(section.archive)
     if "://" in section.archive or not (archive / LOCK_NAME).exists():
         return RelayWord(None, None, "This archive is not a relay's on this machine, so its lag is not known here.")
+    from relay.doctor.machine_checks import relay_pid
+
     if relay_pid(archive) is None:
         return RelayWord(
             False,
@@ -52,6 +51,9 @@ def relay_word(section: FeedSection) -> RelayWord:
 
 
 def _asked(relay_toml: Path, archive: str) -> RelayWord:
+    from relay.config.loading import load_config
+    from relay.status.relay_status import relay_status
+
     config = load_config(relay_toml)
     if config.archive_directory.resolve() not in (Path(archive).resolve(), *Path(archive).resolve().parents):
         text = f"{relay_toml}, which `relay` names, has the archive {config.archive_directory} and not {archive}."

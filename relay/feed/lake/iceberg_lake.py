@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, LessThan, LessThanOrEqual
 from pyiceberg.io.pyarrow import ArrowScan, pyarrow_to_schema
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
@@ -484,6 +484,15 @@ class IcebergLake:
     def address(self, kind: str, schema: str, table: str) -> str:
         """Return its name in the catalog."""
         return ".".join(self._identifier(kind, schema, table))
+
+    def missing(self, names: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+        """Implement `Lake.missing`, by one question for each namespace."""
+        wanted = {one: self._identifier(*one) for one in names}
+        known: set[tuple[str, ...]] = set()
+        for name in {space for space, _table in wanted.values()}:
+            with suppress(NoSuchNamespaceError):
+                known.update(self._catalog.list_tables(name))
+        return [one for one in names if wanted[one] not in known]
 
     def open(self, kind: str, schema: str, table: str) -> IcebergLakeTable | None:
         """Open a table that exists."""

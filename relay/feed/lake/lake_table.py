@@ -135,5 +135,8 @@ class Lake(Protocol):
     def create(self, new: NewTable) -> LakeTable:
         """Create an empty table."""
 
+    def missing(self, names: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+        """Return those of the tables (kind, schema, table) that do not exist, as far as that is known without asking for each."""
+
     def address(self, kind: str, schema: str, table: str) -> str:
         """Return where others find it: a path, a URL or a name."""
