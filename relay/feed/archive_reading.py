@@ -22,6 +22,8 @@ from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import read_start
 from relay.binlog_tables import arrow
 from relay.binlog_tables.plan.packed_store import store_of
+from relay.binlog_tables.plan.places import PositionGone
+from relay.binlog_tables.plan.read_finding import FileLost
 from relay.binlog_tables.plan.recorded import reported_schema
 from relay.binlog_tables.plan.series_files import SeriesFile, find_files
 from relay.binlog_tables.plan.series_head import read_head
@@ -184,6 +186,30 @@ class ArchiveReading:
             if start < upto:
                 yield start, end
                 end = start
+
+    def next_file(self, place: FeedOffset, upto: FeedOffset) -> FeedOffset:
+        """Return the start of the first file after that of a place, or `upto` if that comes first."""
+        self.told(place)
+        later = (FeedOffset(*key, FIRST_EVENT) for key in self._files if key > (place.generation, place.number))
+        return min([upto, *later])
+
+    def past(self, place: FeedOffset, upto: FeedOffset) -> FeedOffset:
+        """Return the end of the transaction at a place, which may be damaged; the next file's start if nobody knows it."""
+        try:
+            some = self._read("transactions", ("file", "start", "end"), place, self.newest(place, 1))
+        except (FeedStop, PositionGone, FileLost):
+            return self.next_file(place, upto)
+        known = [one for one in some.slice(0, 1).to_pylist() if one["end"] is not None]
+        end = FeedOffset.at(known[0]["file"], known[0]["end"]) if known else place
+        return min(end, upto) if end > place else self.next_file(place, upto)
+
+    def time_at(self, place: FeedOffset) -> datetime | None:
+        """Return the time of the transaction at a place, or of its binlog's first event; None if neither is known."""
+        try:
+            times = self._read("transactions", ("last_time",), place, self.newest(place, 1)).column("last_time")
+        except (FeedStop, PositionGone, FileLost):
+            return None
+        return pc.min(times).as_py() or self.begun(place)
 
     def gaps(self, start: FeedOffset, end: FeedOffset) -> list[tuple[FeedOffset, str]]:
         """Return the gaps in (start, end] where binlogs are missing: the place after each gap, and what is known of it."""

@@ -20,6 +20,7 @@ from relay.feed.cascades import note_cascades
 from relay.feed.fed_tables import FedTables
 from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, has_capitals, read_batch, renames_of
 from relay.feed.feed_settings import CURRENT, HISTORY, STOP_TABLE, FeedSettings
+from relay.feed.history_fill import HistoryFill
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
 from relay.feed.renamed_tables import TableRenames
@@ -353,8 +354,28 @@ class FeedEngine:
             if place is None:
                 continue
             self.table(key).pass_over(place)
+            self.fill_changes([key], place)
             self.aside.release(key, place)
             self.place = min(self.place, place)
+
+    def fill_changes(self, keys: Iterable[TableName], place: FeedOffset) -> None:
+        """Bring the changes of tables to a place, from the archive; what it does not have becomes a row that says so.
+
+        In another archive than the one that was fed there is nothing to fill them from.
+        """
+        tables = [self.table(key) for key in keys]
+        try:
+            self._check_binlogs()
+            if self.place > self.reading.newest():
+                self._check_end()
+        except FeedStop as stop:
+            for table in tables:
+                if table.history is not None and (fed := table.history.place) is not None and fed != place:
+                    table.leave_out(fed, place, f"{stop.name}: {stop.what}")
+            return
+        HistoryFill(
+            self.reading, tables, place, self._limits.batch_bytes, self._limits.space, names_fold=not self._has_capitals
+        ).run()
 
     def _apply_tables(self, batch: FeedBatch) -> dict[TableName, tuple[FeedOffset, FeedStop]]:
         """Bring each table to the batch's end; return those that cannot be, with the place up to which they are complete."""

@@ -3,17 +3,21 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from protocol.errors import Malformed
 from protocol.sql.engines import engine_of, has_transactions
 from protocol.sql.tables.source_table import Table, TableName
+from relay.binlog_tables import arrow
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.compacted_changes import NetOfPart
 from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.feed_settings import CURRENT, HISTORY, FeedSettings
+from relay.feed.lake.lake_content import has_zero, is_empty
 from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import (
     SNAPSHOT,
@@ -35,7 +39,7 @@ from relay.feed.rows.net_changes import TableRows
 from relay.feed.rows.row_places import AT, with_places
 from relay.feed.spool.part_rows import PartRows
 from relay.feed.statements.definition_effect import alteration, recreated
-from relay.feed.statements.history_rows import CHANGE_COLUMNS, with_definitions
+from relay.feed.statements.history_rows import CHANGE_COLUMNS, HistoryGap, with_definitions
 from relay.feed.statements.logged_changes import (
     ALTERED,
     CREATED,
@@ -380,8 +384,8 @@ class SinkTable:
             after,
             lake,
             told,
-            empty=_is_empty(current),
-            has_zero=lambda name: _has_zero(current, name),
+            empty=is_empty(current),
+            has_zero=lambda name: has_zero(current, name),
         )
         if change.schema == lake and not (change.filled or change.renamed or change.numbered):
             return
@@ -405,7 +409,7 @@ class SinkTable:
             self._create(after, place)
             return
         # Without IF NOT EXISTS there was no such table: a DROP may have named it in another case.
-        if _is_empty(self.current) or not definition.if_not_exists:
+        if is_empty(self.current) or not definition.if_not_exists:
             self.current.evolve(recreated(lake_columns(after, told), has_key=bool(lake_key(after))), place)
         if not definition.if_not_exists:
             self._freshen()
@@ -418,17 +422,32 @@ class SinkTable:
                 reason = f"it was set aside, and is emptied at {self._reading.told(place)}"
                 self.current.set_properties({STALE_FROM: told, STALE_REASON: reason})
             self.current.advance(place)
-        if self.history is not None and (self.history.place or place) < place:
-            self.pass_history(place)
 
-    def pass_history(self, place: FeedOffset) -> None:
-        """Move the table of changes to a place, without the changes before it."""
-        fed = self.history.place if self.history is not None else None
-        if self.history is None or fed is None or fed == place:
-            return
-        reason = f"changes up to {self._reading.told(place)} were left out"
-        self.history.set_properties({STALE_FROM: self._reading.told(fed), STALE_REASON: reason})
-        self.history.advance(place)
+    # ---- changes without current rows ----
+
+    def fill_history(self, batch: FeedBatch, part: TablePart) -> None:
+        """Add a batch's changes to the table of changes only."""
+        self._note_undecided(batch, part)
+        self._apply_history(batch, part)
+
+    def leave_out(self, start: FeedOffset, end: FeedOffset, reason: str) -> None:
+        """Continue the table of changes at `end`, and note in it that the changes from `start` on are missing."""
+        if self.history is not None:
+            self.history.append(self._gap(start, end, reason, self._reading.time_at(start)).rows(), end)
+
+    def note_gap(self, start: str, end: FeedOffset, reason: str) -> None:
+        """Note in the table of changes, which is fed up to `end`, that it may lack changes from FILE:POSITION on."""
+        if self.history is not None and self.history.place == end:
+            try:
+                place = FeedOffset.of_text(start)
+            except (ValueError, Malformed, FeedStop):
+                place = end
+            self.history.append(self._gap(place, end, reason, self._reading.time_at(place)).rows(), end)
+
+    def _gap(self, start: FeedOffset, end: FeedOffset, reason: str, time: datetime | None) -> HistoryGap:
+        told = self._reading.told(end)
+        sequence = arrow.sequence_of(self._reading.path, told) or 0
+        return HistoryGap(self._reading.told(start), told, sequence, reason, time or self._reading.begun(end))
 
     def _freshen(self) -> None:
         """Clear the marks of staleness: after statements that empty it all is known, and nothing is left for a snapshot to load."""
@@ -476,17 +495,3 @@ def note_null_dates(table: LakeTable, rows: TableRows, place: FeedOffset) -> Non
 def unseen_at(version: int, reason: str) -> UnseenChange:
     """Return a change of one table that the binlog does not record."""
     return UnseenChange(FeedOffset.of_version(version), frozenset(), reason)
-
-
-def _is_empty(table: LakeTable) -> bool:
-    with table.scan() as reader:
-        return not any(batch.num_rows for batch in reader)
-
-
-def _has_zero(table: LakeTable, name: str) -> bool:
-    """Return whether some row has 0 or NULL in a column."""
-    with table.scan([name]) as reader:
-        return any(
-            pc.any(pc.fill_null(pc.equal(batch.column(0), pa.scalar(0).cast(batch.schema.field(0).type)), True)).as_py()
-            for batch in reader
-        )

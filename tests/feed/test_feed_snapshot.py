@@ -201,6 +201,25 @@ def test_a_table_that_is_set_aside_comes_back_by_a_snapshot_once_the_source_has_
     assert states(config) == {"aside.fine": "current", "aside.zeros": "current"}
     for table, ids in (("zeros", {1, 2, 3}), ("fine", {1, 2})):
         assert {row["id"] for row in current(config, "aside", table).to_pylist()} == ids
+    changes = current(config, "aside", "zeros", "changes").sort_by([("sequence", "ascending"), ("row", "ascending")])
+    assert changes.column("operation").to_pylist() == ["create", "insert", "insert", "update", "insert"]
+
+
+def test_a_stale_table_that_a_snapshot_made_right_has_a_row_for_what_its_changes_may_lack(
+    tmp_path: Path, relay: tuple[Server, RelayProcess]
+) -> None:
+    server, running = relay
+    config = settings(tmp_path, server, running, tables=["stale.*"], statement_changes="named")
+    server.execute_many(
+        ["CREATE DATABASE stale", "USE stale", "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)",
+         "SET binlog_format = STATEMENT", "UPDATE t SET id = 2", "SET binlog_format = ROW", "INSERT INTO t VALUES (3)"]
+    )  # fmt: skip
+    archived(server, running)
+    assert feed(config, "--once").returncode == 0 and states(config) == {"stale.t": "stale"}
+    assert feed(config, "snapshot", "--table", "stale.t").returncode == 0
+    changes = current(config, "stale", "t", "changes").sort_by([("sequence", "ascending"), ("row", "ascending")])
+    *_others, last = changes.to_pylist()
+    assert last["operation"] == "gap" and "a change in statement format" in json.loads(last["after"])["reason"]
 
 
 def states(config: Path) -> dict[str, str]:

@@ -74,19 +74,19 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
         place = engine.reading.newest()
         if place < engine.place and wanted.all_tables:  # the archive is another than the one that was fed
             engine.progress.fall_back(place, engine.reading.text(place))
-        for key in keys:
-            if key not in begun:
-                # If the feed cannot pass a table, its changes have a gap.
-                skip = (
-                    wanted.all_tables
-                    or key in engine.aside
-                    or (stopped is not None and _is_behind(stopped, key, wanted))
-                )
-                begin_snapshot(engine, key, place, skip_changes=skip)
+        new = [key for key in keys if key not in begun]
+        # Where the feed cannot pass a table, its changes are read from the archive without its current rows.
+        filled = [
+            key
+            for key in new
+            if wanted.all_tables or key in engine.aside or (stopped is not None and _is_behind(stopped, key, wanted))
+        ]
         if wanted.all_tables:
-            for table in engine.tables.values():
-                if table.current is None and table.history is not None:
-                    table.history.advance(place)
+            filled += [key for key, table in engine.tables.items() if table.current is None and key not in filled]
+        engine.fill_changes(filled, place)
+        for key in new:
+            begin_snapshot(engine, key, place)
+        if wanted.all_tables:
             if stopped is not None and stopped.name == "place_gone":
                 _give_up(engine, {*keys, *begun}, place)
             # After all that: until each table is marked for reloading, the feed must not continue in other binlogs.
@@ -169,8 +169,7 @@ def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedOffse
             {name: text for name, text in told.items() if not table.current.properties.get(name)}
         )
         table.current.advance(place)
-        if table.history is not None:
-            table.history.advance(place)
+        engine.fill_changes([key], place)
 
 
 def _place(engine: FeedEngine, text: str) -> FeedOffset:

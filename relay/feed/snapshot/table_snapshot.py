@@ -35,10 +35,10 @@ _PATIENCE_S: Final = 120.0
 Say = Callable[[str], None]
 
 
-def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset, *, skip_changes: bool = False) -> None:
+def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset) -> None:
     """Empty the table of the lake, at `place`, and note that a snapshot of it has begun; also if the feed had stopped.
 
-    With `skip_changes` its history continues from there, too, with a gap.
+    If its changes are at that place, too, they get a row that says from where on it was stale.
     """
     table = engine_of.table(key)
     definition = kept_definition(table, place, engine_of)
@@ -48,13 +48,14 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset, *, 
     if table.current is None:
         table.current = engine_of.lake.create(NewTable(CURRENT, key, change.schema, place, begun))
     else:
+        stale = table.current.properties.get(STALE_FROM)
+        if stale:
+            table.note_gap(stale, place, table.current.properties.get(STALE_REASON) or "")
         # Two commits are made: one that dies between them leaves rows that no chunk removes.
         table.current.set_properties({SNAPSHOT: json.dumps({"from": told, "emptied": False})})
         table.current.evolve(change, place)
         # What makes it stale from here on is kept at the snapshot's end: a chunk may have been read before.
         table.current.set_properties({**begun, STALE_FROM: "", STALE_REASON: "", INVALID_DATES: ""})
-    if skip_changes:
-        table.pass_history(place)
     engine_of.aside.release(key, place)
 
 

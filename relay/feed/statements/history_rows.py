@@ -3,6 +3,8 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import pyarrow as pa
@@ -26,10 +28,40 @@ CHANGE_COLUMNS: Final = pa.schema(
 )
 """The columns of a table's changes: one row for each changed row, in order of (sequence, row). Definitions have rows below 0, and a
 rename has the other tables' names in `before` and `after`."""
+GAP: Final = "gap"
+"""The operation of a row that says that changes before it are missing: `before` has from where, `after` up to where and why."""
+_GAP_ROW: Final = -(1 << 31)
+"""The value of `row` of a gap, below those of all definitions."""
 
 
 def _name_told(key: TableName | None) -> str | None:
     return None if key is None else json.dumps({"table": ".".join(key)}, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryGap:
+    """A stretch that a table's changes do not have: `start` and `end` are FILE:POSITION, `sequence` is that of what follows it.
+
+    `time` is that of the first change that may be missing, if it is known.
+    """
+
+    start: str
+    end: str
+    sequence: int
+    reason: str
+    time: datetime | None
+
+    def rows(self) -> pa.Table:
+        """Return its row of `changes`, which comes before all of what follows."""
+        row = {
+            "sequence": self.sequence,
+            "row": _GAP_ROW,
+            "operation": GAP,
+            "before": json.dumps({"from": self.start}),
+            "after": json.dumps({"to": self.end, "reason": self.reason}, ensure_ascii=False),
+            "time": self.time,
+        }
+        return pa.Table.from_pylist([row], schema=CHANGE_COLUMNS)
 
 
 def with_definitions(rows: Iterable[pa.Table], definitions: list[DdlChange]) -> Iterator[pa.Table]:
