@@ -17,15 +17,15 @@ from relay.config.table_patterns import readings
 from relay.feed.archive_reading import ArchiveReading, RowParts
 from relay.feed.batches_ahead import BatchesAhead
 from relay.feed.cascades import note_cascades
-from relay.feed.fed_tables import FedTables
 from relay.feed.feed_batch import BatchSpace, FeedBatch, TablePart, WantedTables, has_capitals, read_batch, renames_of
-from relay.feed.feed_settings import CURRENT, HISTORY, STOP_TABLE, FeedSettings
 from relay.feed.history_fill import HistoryFill
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
 from relay.feed.renamed_tables import TableRenames
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop, table_stop
+from relay.feed.settings.fed_tables import FedTables
+from relay.feed.settings.feed_settings import CURRENT, HISTORY, STOP_TABLE, FeedSettings
 from relay.feed.sink_table import SinkTable
 from relay.feed.statements.emptying import emptied_at
 from relay.feed.tables_aside import TablesAside

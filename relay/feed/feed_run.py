@@ -16,13 +16,13 @@ from relay.binlog_tables.plan.read_finding import FileLost, StorageSilent
 from relay.binlog_tables.plan.series_files import NothingToRead
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.engine import FeedEngine, FeedLimits
-from relay.feed.fed_tables import FedTables, NothingMatches
 from relay.feed.feed_batch import BatchSpace
 from relay.feed.feed_config import FeedSection
-from relay.feed.feed_settings import FeedSettings
 from relay.feed.idle_feed import idle_place
 from relay.feed.lake.lake_table import Lake
 from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.settings.fed_tables import FedTables, NothingMatches
+from relay.feed.settings.feed_settings import FeedSettings
 from relay.feed.spool.spool_directory import SpoolDirectory
 from relay.feed.tables_aside import TablesSetAside
 

@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping
 
 from relay.feed.archive_reading import ArchiveReading
-from relay.feed.fed_tables import FedTables
-from relay.feed.feed_settings import FeedSettings
 from relay.feed.lake.lake_table import Lake
 from relay.feed.progress_table import ProgressTable
 from relay.feed.rows.feed_place import FeedOffset
+from relay.feed.settings.fed_tables import FedTables
+from relay.feed.settings.feed_settings import FeedSettings
 
 
 def idle_place(reading: ArchiveReading, lake: Lake, choice: FedTables, settings: FeedSettings) -> FeedOffset | None:

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import TableName
-from relay.feed.feed_settings import CURRENT
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange, Lake, LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
+from relay.feed.settings.feed_settings import CURRENT
 
 if TYPE_CHECKING:
     from relay.feed.sink_table import SinkTable

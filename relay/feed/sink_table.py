@@ -1,9 +1,9 @@
 """One table of the source in the lake: its current rows and its changes, and how a batch is applied to them."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 import duckdb
 import pyarrow as pa
@@ -16,7 +16,6 @@ from relay.binlog_tables import arrow
 from relay.feed.archive_reading import ArchiveReading
 from relay.feed.compacted_changes import NetOfPart
 from relay.feed.feed_batch import FeedBatch, TablePart
-from relay.feed.feed_settings import CURRENT, HISTORY, FeedSettings
 from relay.feed.lake.lake_content import has_zero, is_empty
 from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import (
@@ -37,7 +36,9 @@ from relay.feed.rows.invalid_dates import NULL, NullDates, with_null_dates
 from relay.feed.rows.lake_columns import ROW, LakeColumn, lake_columns, lake_key, lake_schema
 from relay.feed.rows.net_changes import TableRows
 from relay.feed.rows.row_places import AT, with_places
+from relay.feed.settings.feed_settings import CURRENT, HISTORY, FeedSettings
 from relay.feed.spool.part_rows import PartRows
+from relay.feed.spool.row_memory import done_in_memory
 from relay.feed.statements.definition_effect import alteration, recreated
 from relay.feed.statements.history_rows import CHANGE_COLUMNS, HistoryGap, with_definitions
 from relay.feed.statements.logged_changes import (
@@ -196,11 +197,14 @@ class SinkTable:
             first = FeedOffset.at(rows.ends()[0]["file"], rows.ends()[0]["position"])
             self.mark_stale(self.current, unseen_at(first.version, f"a table of engine {known.engine} has other rows"))
         key = lake_key(known) if told.key else OWN_NAME
+        merge = partial(self._merge, self.current, rows, told, key, place, batch)
         try:
-            self._merge(self.current, rows, told, key, place, batch)
+            is_done = done_in_memory(self._connection, rows, merge)
         except RowsUnnamed:
             self._name_rows(self.current)
-            self._merge(self.current, rows, told, key, place, batch)
+            is_done = done_in_memory(self._connection, rows, merge)
+        if not is_done:
+            raise self._too_large(told)
         self.rows += rows.num_rows
 
     def _merge(
@@ -232,7 +236,7 @@ class SinkTable:
             batch.space.directory,
             lenient=snapshot or stale,
         )
-        with self._in_memory(told), net.of(rows) as changes:
+        with net.of(rows) as changes:
             if unknown:
                 self._leave_to_snapshot(unknown)
             if replaced.unsure_at is not None:
@@ -245,17 +249,11 @@ class SinkTable:
             else:
                 current.merge_spooled(changes, key, place)
 
-    @contextmanager
-    def _in_memory(self, rows: TableRows) -> Iterator[None]:
-        """Turn a lack of memory for a table's rows into a stop that names the setting. Raises: FeedStop."""
-        try:
-            yield
-        except duckdb.OutOfMemoryException:
-            text = "Its rows do not fit into the memory that `memory_mb` allows: a row takes several times its size."
-            advice = (
-                f"Set a larger `memory_mb`, or leave it out with `exclude`. {SNAPSHOT_ADVICE.format(table=self.name)}"
-            )
-            raise FeedStop("memory_too_small", rows.place, text, advice, self.name) from None
+    def _too_large(self, rows: TableRows) -> FeedStop:
+        """Return the stop of a table whose rows need more memory, which names the setting."""
+        text = "Its rows do not fit into the memory that `memory_mb` allows: a row takes several times its size."
+        advice = f"Set a larger `memory_mb`, or leave it out with `exclude`. {SNAPSHOT_ADVICE.format(table=self.name)}"
+        return FeedStop("memory_too_small", rows.place, text, advice, self.name)
 
     @staticmethod
     def _name_rows(current: LakeTable) -> None:

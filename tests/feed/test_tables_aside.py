@@ -14,6 +14,7 @@ pytest.importorskip("deltalake", reason="deltalake is not installed: pip install
 
 from deploy.servers import Server
 from relay.feed.lake.lake_table import STALE_FROM
+from relay.feed.spool import row_memory
 from tests.conftest import ServerFactory
 from tests.support.feed_lake import SmallFeed, copied_binlogs
 
@@ -39,6 +40,7 @@ HISTORIES = {
               "INSERT INTO t VALUES (REPEAT('a', 3900000)), (REPEAT('b', 3900000)), (REPEAT('c', 3900000)), (REPEAT('d', 3900000)), "
               "(REPEAT('e', 3900000)), (REPEAT('f', 3900000)), (REPEAT('g', 3900000)), (REPEAT('h', 3900000))",
               "INSERT INTO u VALUES (1)"],
+    "largest": ["CREATE TABLE t (a LONGTEXT, n INT)", "INSERT INTO t VALUES (REPEAT('a', 3900000), 1)", "UPDATE t SET n = 2"],
     "emptied": ["CREATE TABLE gone (id INT PRIMARY KEY, d DATE)", "CREATE TABLE again (id INT PRIMARY KEY, d DATE)",
                 "CREATE TABLE twice (id INT PRIMARY KEY, d DATE)", "CREATE TABLE later (id INT PRIMARY KEY, d DATE)",
                 "CREATE TABLE labels (id INT PRIMARY KEY, d DATE)", "CREATE TABLE u (id INT PRIMARY KEY)", "SET sql_mode = ''",
@@ -252,15 +254,32 @@ def test_a_table_that_was_set_aside_for_invalid_dates_goes_on_with_all_its_rows_
     assert len(feed.rows("t", "changes") or []) == len(ids(feed, "t")) + 1
 
 
-def test_rows_that_memory_mb_has_no_room_for_set_their_table_aside_and_name_the_setting(
-    tmp_path: Path, archive: Path
+def test_rows_that_no_memory_is_given_to_set_their_table_aside_and_name_the_setting(
+    tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(row_memory, "_MOST_BYTES", 1 << 20)
     feed = fed(tmp_path, archive, "large", memory_mb=64)
-    done = command(feed, "--once")
-    assert done.returncode == 1 and re.search(
-        r"large\.t: set aside at .* memory_too_small: .* larger `memory_mb`", done.stderr
-    )
+    assert feed.run() is None
+    assert set_aside(feed) == {"large.t": "memory_too_small"}
+    engine = feed.open()
+    try:
+        stop = engine.aside.get(("large", "t"))
+    finally:
+        engine.let_go()
+    assert stop is not None and "larger `memory_mb`" in str(stop.stop)
     assert ids(feed, "u") == [1]
+
+
+@pytest.mark.parametrize(("most", "aside"), [(row_memory._MOST_BYTES, {}), (0, {"largest.t": "memory_too_small"})])
+def test_a_row_without_a_key_gets_the_memory_that_it_needs_beyond_memory_mb(
+    tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch, most: int, aside: dict[str, str]
+) -> None:
+    monkeypatch.setattr(row_memory, "_MOST_BYTES", most)
+    feed = fed(tmp_path, archive, "largest", memory_mb=64)
+    assert feed.run() is None
+    assert set_aside(feed) == aside
+    if not aside:
+        assert [(len(one["a"]), one["n"]) for one in feed.rows("t") or []] == [(3900000, 2)]
 
 
 def test_only_the_tables_of_this_feed_count_where_two_have_one_target(tmp_path: Path, archive: Path) -> None:

@@ -144,8 +144,8 @@ def status(path: Path, *, as_json: bool) -> bool:
     section = loaded_feed(path)
     from relay.feed.command.feed_report import archive_end, feed_report
     from relay.feed.command.relay_word import relay_word
-    from relay.feed.fed_tables import NothingMatches
     from relay.feed.feed_run import opened_engine
+    from relay.feed.settings.fed_tables import NothingMatches
 
     word = relay_word(section)
     with _told("Nothing was changed: run it again."), opened_engine(section, applies=False) as engine:

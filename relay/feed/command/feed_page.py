@@ -13,9 +13,9 @@ from relay.feed.command.feed_report import archive_end, feed_report
 from relay.feed.command.growth import LEAST, archive_growth, growth_section, table_growth
 from relay.feed.command.relay_word import RelayWord
 from relay.feed.engine import FeedEngine
-from relay.feed.fed_tables import NothingMatches
 from relay.feed.feed_config import FeedSection
 from relay.feed.lake.lake_table import SNAPSHOT, LakeTable
+from relay.feed.settings.fed_tables import NothingMatches
 from relay.report.content import Bars, Fact, OverTime, Page, ReportTable, Section
 from relay.report.page import html
 from relay.report.text import moment, number_of, size, span

@@ -16,13 +16,13 @@ import pyarrow as pa
 from protocol.sql.tables.source_table import Table, TableName
 from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
-from relay.feed.feed_settings import CURRENT
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable, NewTable
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.invalid_dates import INVALID_DATES
 from relay.feed.rows.lake_columns import DELETED, lake_columns, lake_key
 from relay.feed.rows.net_changes import TableRows
+from relay.feed.settings.feed_settings import CURRENT
 from relay.feed.sink_table import SinkTable, note_null_dates
 from relay.feed.snapshot.dumped_floats import DumpedFloats
 from relay.feed.snapshot.source_rows import SourceRows, normalised, with_numbers, with_sequence

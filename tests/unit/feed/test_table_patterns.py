@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install '.[feed]'")
 
-from relay.feed.fed_tables import FedTables
 from relay.feed.lake.lake_names import namespace
+from relay.feed.settings.fed_tables import FedTables
 
 
 @pytest.mark.parametrize(

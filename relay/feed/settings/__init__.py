@@ -1,0 +1,1 @@
+"""What the settings say: which tables are fed, and how."""
