@@ -51,7 +51,7 @@ def feed_snapshot(
 
 @commands.command(name="status")
 def feed_status(config: FeedConfigOption, json: JsonOption = False) -> None:
-    """Show each table's place, state and lag; 1 if one is not current."""
+    """Show how far the archive and each table are; 1 if a table is not current, or the relay does not follow its source."""
     from relay.feed.command.feed_command import status
 
     raise typer.Exit(ExitCode.FINDINGS if status(config, as_json=json) else 0)

@@ -373,8 +373,16 @@ class FeedEngine:
                 if table.history is not None and (fed := table.history.place) is not None and fed != place:
                     table.leave_out(fed, place, f"{stop.name}: {stop.what}")
             return
+        complete = {
+            table: one.place if (one := self.aside.get(table.key)) is not None else self.place for table in tables
+        }
         HistoryFill(
-            self.reading, tables, place, self._limits.batch_bytes, self._limits.space, names_fold=not self._has_capitals
+            self.reading,
+            complete,
+            place,
+            self._limits.batch_bytes,
+            self._limits.space,
+            names_fold=not self._has_capitals,
         ).run()
 
     def _apply_tables(self, batch: FeedBatch) -> dict[TableName, tuple[FeedOffset, FeedStop]]:

@@ -5,7 +5,7 @@ there no more, becomes one row of operation `gap`, which says from where to wher
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from protocol.errors import RelayError
@@ -24,12 +24,15 @@ _PURGED: Final = "the archive does not have these binlogs any more"
 
 
 class HistoryFill:
-    """The filling of some tables' changes up to `upto`. At most `most_bytes` of binlog are read at once, or one transaction."""
+    """The filling of some tables' changes up to `upto`. At most `most_bytes` of binlog are read at once, or one transaction.
+
+    `tables` has with each table the place up to which its changes are known to be complete, which may be after their last commit.
+    """
 
     def __init__(
         self,
         reading: ArchiveReading,
-        tables: Iterable[SinkTable],
+        tables: Mapping[SinkTable, FeedOffset],
         upto: FeedOffset,
         most_bytes: int,
         space: BatchSpace,
@@ -44,15 +47,19 @@ class HistoryFill:
         self._tables = {table.key: table for table in tables}
         self._gaps: Counter[TableName] = Counter()
         self._reached = {
-            key: place
-            for key, table in self._tables.items()
+            table.key: min(max(place, complete), upto)
+            for table, complete in tables.items()
             if table.history is not None and (place := table.history.place) is not None and place < upto
         }
 
     def run(self) -> None:
         """Fill all of them. A fill that ends early continues where it was the next time."""
         while self._left():
-            self._step(min(self._reached.values()))
+            before = dict(self._reached)
+            start = min(before.values())
+            self._step(start)
+            if self._reached == before:
+                self._skip(self._reached, start, self._upto, "nothing more of the archive can be read there")
         for key in self._reached:
             history = self._tables[key].history
             if history is not None and history.place != self._upto:
@@ -77,8 +84,6 @@ class HistoryFill:
         if stop is not None:
             named = [key for key in self._reached if ".".join(key) == stop.table]
             self._skip(named or self._reached, batch.end, self._reading.past(batch.end, self._upto), _reason(stop))
-        elif batch.end <= start:
-            self._skip(self._reached, start, self._upto, "nothing more of the archive can be read there")
 
     def _wanted(self) -> WantedTables:
         reached = dict(self._reached)

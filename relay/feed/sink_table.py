@@ -434,13 +434,14 @@ class SinkTable:
             self.history.append(self._gap(start, end, reason, self._reading.time_at(start)).rows(), end)
 
     def note_gap(self, start: str, end: FeedOffset, reason: str) -> None:
-        """Note in the table of changes, which is fed up to `end`, that it may lack changes from FILE:POSITION on."""
-        if self.history is not None and self.history.place == end:
+        """Note in the table of changes, which is complete up to `end`, that it may lack changes from FILE:POSITION on."""
+        fed = self.history.place if self.history is not None else None
+        if self.history is not None and fed is not None and fed >= end:
             try:
                 place = FeedOffset.of_text(start)
             except (ValueError, Malformed, FeedStop):
                 place = end
-            self.history.append(self._gap(place, end, reason, self._reading.time_at(place)).rows(), end)
+            self.history.append(self._gap(place, end, reason, self._reading.time_at(place)).rows(), fed)
 
     def _gap(self, start: FeedOffset, end: FeedOffset, reason: str, time: datetime | None) -> HistoryGap:
         told = self._reading.told(end)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from deploy.servers import Server
 from protocol.binlog.layout import FIRST_EVENT
+from relay.feed import history_fill
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.statements.history_rows import GAP
 from tests.conftest import ServerFactory
@@ -82,6 +83,14 @@ def test_a_table_that_comes_back_has_the_changes_of_a_feed_that_had_no_trouble(
     found = brought_back(fed(tmp_path / "aside", archive, format=format))
     assert found == whole.rows("t", "changes")
     assert [one["operation"] for one in found].count("delete") == 1
+
+
+def test_a_table_without_trouble_is_not_read_again_though_its_last_change_is_long_ago(
+    tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = fed(tmp_path, archive, tables=["shop.u"])
+    monkeypatch.setattr(history_fill, "read_batch", lambda *_given: pytest.fail("the archive was read"))
+    assert [one["operation"] for one in brought_back(feed, "u")] == ["create", "insert", "insert"]
 
 
 def test_changes_that_are_filled_a_second_time_are_the_same(tmp_path: Path, archive: Path) -> None:

@@ -212,10 +212,10 @@ def test_a_stale_table_that_a_snapshot_made_right_has_a_row_for_what_its_changes
     config = settings(tmp_path, server, running, tables=["stale.*"], statement_changes="named")
     server.execute_many(
         ["CREATE DATABASE stale", "USE stale", "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)",
-         "SET binlog_format = STATEMENT", "UPDATE t SET id = 2", "SET binlog_format = ROW", "INSERT INTO t VALUES (3)"]
+         "SET binlog_format = STATEMENT", "UPDATE t SET id = 2", "SET binlog_format = ROW", "CREATE TABLE u (id INT)"]
     )  # fmt: skip
     archived(server, running)
-    assert feed(config, "--once").returncode == 0 and states(config) == {"stale.t": "stale"}
+    assert feed(config, "--once").returncode == 0 and states(config)["stale.t"] == "stale"
     assert feed(config, "snapshot", "--table", "stale.t").returncode == 0
     changes = current(config, "stale", "t", "changes").sort_by([("sequence", "ascending"), ("row", "ascending")])
     *_others, last = changes.to_pylist()

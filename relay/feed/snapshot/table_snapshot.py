@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset) -> None:
     """Empty the table of the lake, at `place`, and note that a snapshot of it has begun; also if the feed had stopped.
 
-    If its changes are at that place, too, they get a row that says from where on it was stale.
+    If it was stale, its changes get a row that says from where on.
     """
     table = engine_of.table(key)
     definition = kept_definition(table, place, engine_of)
@@ -50,6 +50,7 @@ def begin_snapshot(engine_of: FeedEngine, key: TableName, place: FeedOffset) -> 
     else:
         stale = table.current.properties.get(STALE_FROM)
         if stale:
+            engine_of.fill_changes([key], place)
             table.note_gap(stale, place, table.current.properties.get(STALE_REASON) or "")
         # Two commits are made: one that dies between them leaves rows that no chunk removes.
         table.current.set_properties({SNAPSHOT: json.dumps({"from": told, "emptied": False})})
