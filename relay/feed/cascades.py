@@ -13,8 +13,8 @@ from relay.feed.archive_reading import ArchiveReading
 from relay.feed.feed_batch import FeedBatch, TablePart
 from relay.feed.rows.net_changes import literal
 from relay.feed.rows.row_places import AT, with_places
-from relay.feed.sink_table import unseen_at
 from relay.feed.spool.part_rows import PartRows
+from relay.feed.statements.logged_changes import unseen_at
 from relay.source_tables.names import in_lower_case
 
 _ACTIONS: Final = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))

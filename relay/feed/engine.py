@@ -41,6 +41,8 @@ class FeedLimits:
 
 
 NO_LIMITS: Final = FeedLimits()
+TABLE_REMOVED: Final = "table_removed"
+"""The name of the trouble of a table that somebody removed from the lake."""
 _OTHER_ARCHIVE: Final = "Correct `archive`, or feed this one into a new `target`; or load all tables again: `binlog-relay feed snapshot --all`."
 
 
@@ -169,7 +171,7 @@ class FeedEngine:
                 place = self.progress.done(key) or newest
                 where = " and ".join(self.lake.address(kind, *key) for kind in sorted(missing))
                 text = f"The lake had the table {where}, and has it no more: somebody removed it."
-                found[key] = place, table_stop("table_removed", self.reading.told(place), table.name, text)
+                found[key] = place, table_stop(TABLE_REMOVED, self.reading.told(place), table.name, text)
         return found
 
     def unmatched(self) -> list[str]:
@@ -373,9 +375,7 @@ class FeedEngine:
                 if table.history is not None and (fed := table.history.place) is not None and fed != place:
                     table.leave_out(fed, place, f"{stop.name}: {stop.what}")
             return
-        complete = {
-            table: one.place if (one := self.aside.get(table.key)) is not None else self.place for table in tables
-        }
+        complete = {table: self._complete(table) for table in tables}
         HistoryFill(
             self.reading,
             complete,
@@ -384,6 +384,20 @@ class FeedEngine:
             self._limits.space,
             names_fold=not self._has_capitals,
         ).run()
+
+    def _complete(self, table: SinkTable) -> FeedOffset:
+        """Return the place up to which a table's changes are complete. If somebody removed them, they begin with the archive again."""
+        one = self.aside.get(table.key)
+        if (
+            one is not None
+            and one.stop.name == TABLE_REMOVED
+            and table.history is None
+            and HISTORY in self.settings.modes
+        ):
+            oldest = self.reading.oldest()
+            table.create_history(oldest)
+            return oldest
+        return self.place if one is None else one.place
 
     def _apply_tables(self, batch: FeedBatch) -> dict[TableName, tuple[FeedOffset, FeedStop]]:
         """Bring each table to the batch's end; return those that cannot be, with the place up to which they are complete."""

@@ -50,6 +50,7 @@ from relay.feed.statements.logged_changes import (
     DdlChange,
     UnseenChange,
     shown,
+    unseen_at,
 )
 
 
@@ -123,7 +124,11 @@ class SinkTable:
         in between would continue from these."""
         is_first = self.history is None and HISTORY in self._settings.modes
         if is_first and (part.rows.num_rows or part.definitions):
-            self.history = self._lake.create(NewTable(HISTORY, self.key, CHANGE_COLUMNS, batch.start, day_of="time"))
+            self.create_history(batch.start)
+
+    def create_history(self, place: FeedOffset) -> None:
+        """Create its table of changes, empty."""
+        self.history = self._lake.create(NewTable(HISTORY, self.key, CHANGE_COLUMNS, place, day_of="time"))
 
     def _apply_history(self, batch: FeedBatch, part: TablePart) -> None:
         if self.history is None:
@@ -489,8 +494,3 @@ def note_null_dates(table: LakeTable, rows: TableRows, place: FeedOffset) -> Non
     """Count the invalid dates of rows that are about to be committed at a place."""
     if rows.null_dates is not None and rows.null_dates.count:
         table.set_properties(with_null_dates(table.properties, table.place, rows.null_dates.count, place))
-
-
-def unseen_at(version: int, reason: str) -> UnseenChange:
-    """Return a change of one table that the binlog does not record."""
-    return UnseenChange(FeedOffset.of_version(version), frozenset(), reason)

@@ -93,6 +93,15 @@ def test_a_table_without_trouble_is_not_read_again_though_its_last_change_is_lon
     assert [one["operation"] for one in brought_back(feed, "u")] == ["create", "insert", "insert"]
 
 
+def test_changes_that_somebody_removed_are_made_from_the_archive_again(tmp_path: Path, archive: Path) -> None:
+    feed = fed(tmp_path, archive, tables=["shop.u"])
+    before = feed.rows("u", "changes")
+    shutil.rmtree(tmp_path / "lake/changes/shop/u")
+    assert feed.run() is None
+    assert feed.rows("u", "changes") is None
+    assert brought_back(feed, "u") == before
+
+
 def test_changes_that_are_filled_a_second_time_are_the_same(tmp_path: Path, archive: Path) -> None:
     feed = fed(tmp_path, archive)
     assert brought_back(feed) == brought_back(feed)

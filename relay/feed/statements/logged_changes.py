@@ -127,6 +127,11 @@ class UnseenChange:
         return self.words is None or not self.brings or bool(_TAKES & self.words)
 
 
+def unseen_at(version: int, reason: str) -> UnseenChange:
+    """Return a change of one table that the binlog does not record."""
+    return UnseenChange(FeedOffset.of_version(version), frozenset(), reason)
+
+
 @dataclass(slots=True)
 class LoggedChanges:
     """The changes of a stretch, in order."""
