@@ -328,7 +328,8 @@ class FeedEngine:
         if stops and not self._set_aside(stops):
             self.place = min([table.place for table in self.tables.values() if table.place is not None] + [batch.end])
             raise next(iter(stops.values()))[1]
-        self.place = batch.end
+        # Others may be further than a table that the settings did not name, or that was tried again where it was set aside.
+        self.place = max(batch.end, self._reached() or batch.end) if stops else batch.end
         self._left_out = None
         self.last_time = batch.last_time or self.last_time
         self.note_progress(self.place)

@@ -179,6 +179,10 @@ class ProgressTable:
             state = {"place": self._told(complete), "current": SET_ASIDE, "written": datetime.now(UTC), "aside": record}
             state["kinds"] = ",".join(sorted(self.kinds(key)))
             self._rows[key] = {**known, **state, "begun": self._begun(complete)}
+        if self._noted is not None:  # what is written later says nothing of them
+            at, tables, *rest = self._noted
+            left = [one for one in tables if one.key not in records]
+            self._noted = (at, left, *rest) if left else None
         if self._table is None:
             self._create(place)
         self._replace(place)

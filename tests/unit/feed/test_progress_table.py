@@ -1,6 +1,7 @@
 """The table `_feed` of a lake, also one that an earlier version of the feed created."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -55,3 +56,21 @@ def test_tables_of_an_earlier_version_keep_their_places_when_one_is_set_aside(tm
     ProgressTable(lake, told=text).note_aside({("shop", "lines"): (FeedOffset(1, 1, 300), "why")}, place)
     found = ProgressTable(lake)
     assert found.done(("shop", "orders")) == place and found.done(("shop", "lines")) == FeedOffset(1, 1, 300)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_was_noted_before_a_table_was_set_aside_is_not_written_over_its_record(
+    tmp_path: Path, format: str
+) -> None:
+    lake = lake_of(format, tmp_path)
+    place = FeedOffset(1, 1, 400)
+    tables: list[Any] = [
+        SimpleNamespace(key=("shop", name), current=None, may_have_current=False, kinds=())
+        for name in ("lines", "orders")
+    ]
+    progress = ProgressTable(lake, told=text)
+    progress.note(place, tables, text(place), None)
+    progress.note_aside({("shop", "lines"): (place, "why")}, place)
+    progress.write()
+    found = ProgressTable(lake)
+    assert (found.aside(), found.done(("shop", "orders"))) == ({("shop", "lines"): "why"}, place)
