@@ -57,8 +57,8 @@ QUESTIONS: Final = {
     "feed: XA": Question(b"XA END 'a'", "kind: in passing", lambda said: said["xa"][0] == "END"),
     "feed: REPLACE": Question(b"REPLACE INTO t VALUES (1)", "tables: export", lambda said: said["replaces"].name == "REPLACED"),
     "feed: definition": Question(b"TRUNCATE t", "feed", lambda said: bool(said[0])),
-    "audits: change": Question(_INSERT, "tables: audits", lambda said: said["_CHANGES"] is not None),
-    "audits: definition": Question(_CREATE, "tables: audits", lambda said: said["_DEFINES"] is not None),
+    "audits: change": Question(_INSERT, "tables: audits", lambda said: said.changes_rows),
+    "audits: definition": Question(_CREATE, "tables: audits", lambda said: said.defines),
 }  # fmt: skip
 
 

@@ -3,8 +3,9 @@
 import asyncio
 import gc
 import sys
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -71,17 +72,33 @@ def test_a_search_frees_garbage_and_passes_over_what_survived_one() -> None:
     assert not any(one is kept for one in gc.get_objects())
 
 
-def test_what_became_garbage_after_a_search_is_found_once_it_has_doubled_the_objects(
-    monkeypatch: pytest.MonkeyPatch,
+class Large(Loop):
+    """One with a MiB, which is no small block of memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = bytes(1 << 20).replace(b"\0", b"a")
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        pytest.param(lambda: [Loop() for _ in range(sys.getallocatedblocks())], id="many"),
+        pytest.param(lambda: [Large() for _ in range(200)], id="large"),
+    ],
+)
+def test_what_became_garbage_after_a_search_is_found_within_an_hour(
+    kept: Callable[[], list[Loop]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interpreter, "_ALL_EVERY_S", 0.0)
     search = GarbageSearch()
-    search.search()
-    many = [Loop() for _ in range(2 * gc.get_freeze_count())]
+    many = kept()
     search.search()
     garbage = weakref.ref(many[0])
     many.clear()
+    search.search()
     assert garbage() is not None
+    hours_later = time.monotonic() + 7200
+    monkeypatch.setattr(time, "monotonic", lambda: hours_later)
     search.search()
     assert garbage() is None
 
