@@ -5,7 +5,7 @@ import gc
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -72,35 +72,33 @@ def test_a_search_frees_garbage_and_passes_over_what_survived_one() -> None:
     assert not any(one is kept for one in gc.get_objects())
 
 
-class Large(Loop):
-    """One with a MiB, which is no small block of memory."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bytes = bytes(1 << 20).replace(b"\0", b"a")
-
-
 @pytest.mark.parametrize(
-    "kept",
-    [
-        pytest.param(lambda: [Loop() for _ in range(sys.getallocatedblocks())], id="many"),
-        pytest.param(lambda: [Large() for _ in range(200)], id="large"),
-    ],
+    ("memory", "is_found"),
+    [((126, 100), True), ((100, 126), True), ((124, 124), False)],
+    ids=["a quarter more blocks", "a quarter more resident memory", "less"],
 )
-def test_what_became_garbage_after_a_search_is_found_within_an_hour(
-    kept: Callable[[], list[Loop]], monkeypatch: pytest.MonkeyPatch
+def test_what_became_garbage_after_a_search_is_found_within_an_hour_of_growth(
+    memory: tuple[int, int], is_found: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(interpreter, "_memory", lambda: (100, 100))
     search = GarbageSearch()
-    many = kept()
+    kept = [Loop()]
     search.search()
-    garbage = weakref.ref(many[0])
-    many.clear()
+    garbage = weakref.ref(kept[0])
+    kept.clear()
+    monkeypatch.setattr(interpreter, "_memory", lambda: memory)
     search.search()
     assert garbage() is not None
     hours_later = time.monotonic() + 7200
     monkeypatch.setattr(time, "monotonic", lambda: hours_later)
     search.search()
-    assert garbage() is None
+    assert (garbage() is None) is is_found
+
+
+def test_memory_is_blocks_and_resident_bytes() -> None:
+    blocks, resident = interpreter._memory()
+    assert blocks > 10_000
+    assert resident > 1 << 20 or sys.platform != "linux"
 
 
 async def test_searches_are_turns_of_the_loop_and_not_within_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
