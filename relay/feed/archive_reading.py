@@ -194,7 +194,7 @@ class ArchiveReading:
         return min([upto, *later])
 
     def past(self, place: FeedOffset, upto: FeedOffset) -> FeedOffset:
-        """Return the end of the transaction at a place, which may be damaged; the next file's start if nobody knows it."""
+        """Return the end of the transaction at a place, which may be damaged; the next file's start if it is unknown."""
         try:
             some = self._read("transactions", ("file", "start", "end"), place, self.newest(place, 1))
         except (FeedStop, PositionGone, FileLost):

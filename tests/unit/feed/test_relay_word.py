@@ -1,4 +1,4 @@
-"""What `feed status` says of the source is the relay's own word, or that nobody knows."""
+"""What `feed status` says of the source is the relay's own word, or that it is unknown."""
 
 import fcntl
 from pathlib import Path
