@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from deploy.servers import Server
-from tests.bench.source_data import BenchSource, wait_until_size
+from tests.bench.source_data import BenchSource
 from tests.bench.streams import Server as Login
 from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 
 _SERVER_IDS = itertools.count(4243)
+_TO_ARCHIVE_S = 240.0
+"""Less than a test may take, so that its failure has the relay's log."""
 
 
 def login(relay: RelayProcess) -> Login:
@@ -44,5 +46,5 @@ def filled_relay(directory: Path, source: BenchSource, checkout: Path | None = N
 def wait_until_archived(relay: RelayProcess, source: BenchSource) -> None:
     """Returns when the relay holds what the source holds, and has had time for its digests."""
     file, size = source.newest()
-    wait_until_size(relay.archive / file, size)
+    relay.wait_archived(file, size, timeout_s=_TO_ARCHIVE_S)
     time.sleep(1.0)

@@ -129,7 +129,8 @@ class Served:
     async def by_gtid(self, held: str, user: str, **said: Any) -> ReplicaClient:
         """A replica that was sent the artificial Rotate, or an error."""
         client = await self.client(user)
-        body = encode_binlog_dump_gtid(encode_gtid_set(GtidSet.from_text(held)), flags=0, server_id=77)
+        server_id = said.get("server_id", 77)
+        body = encode_binlog_dump_gtid(encode_gtid_set(GtidSet.from_text(held)), flags=0, server_id=server_id)
 
         def ask() -> None:
             client.set_up(**said)
@@ -144,7 +145,7 @@ class Served:
 
         def ask() -> None:
             client.set_up(**said)
-            client.ask_dump(file, 4)
+            client.ask_dump(file, 4, server_id=said.get("server_id", 77))
             client.event()
 
         await call(ask)
