@@ -3,6 +3,7 @@
 A new function is a name in a row of `_ROWS`. `tests/interop/test_server_words.py` asks the servers for each of them.
 """
 
+from functools import lru_cache
 from typing import Final
 
 from protocol.sql.server_version import EVERY, KnownSince, Version, version_numbers
@@ -77,6 +78,7 @@ SERVER_FUNCTIONS: Final = {name: KnownSince(*row) for *row, names in _ROWS for n
 """The functions by the name in upper case."""
 
 
+@lru_cache(maxsize=64)
 def functions_of(server_version: str) -> frozenset[str]:
     """Return the functions of a server of this version, in upper case; those of all servers, for a text that is no version."""
     series = version_numbers(server_version)[:2]
@@ -117,5 +119,14 @@ UNSAFE_IN_STATEMENTS: Final = _BY_THE_SESSION | {
     "MASTER_GTID_WAIT",
 }  # fmt: skip
 """Unsafe in statements. Source: MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6.24."""
+NOT_OF_VERSIONS: Final = UNSAFE_IN_STATEMENTS | {
+    "CONNECTION_ID",
+    "CURRENT_ROLE",
+    "DATABASE",
+    "SCHEMA",
+    "LAST_INSERT_ID",
+    "BENCHMARK",
+}
+"""Functions of the session or of the server: the binary log has what replicas need of them, or they differ on any replica."""
 UNSAFE_AS_DEFAULT: Final = _BY_THE_SESSION | {"CONNECTION_ID", "CURRENT_ROLE", "LAST_INSERT_ID"}
 """Functions that MySQL refuses as the default of a column that is added (1674). Source: MySQL 9.7.4, asked."""

@@ -269,6 +269,8 @@ def _facts_cells(facts: ViewFacts, changed: Mapping[str, str]) -> tuple[str, ...
     """Return the cells of a view. changed: views whose files were built with other settings."""
     settings, made = facts.settings, facts.made
     state = facts.stop.reason.name if facts.stop is not None else "runs with the relay"
+    if settings.accept:
+        state += f", accepts {', '.join(settings.accept)}"
     return (
         settings.name,
         settings.gtids,
@@ -290,6 +292,7 @@ def _facts_record(facts: ViewFacts) -> dict[str, object]:
         "gtids": settings.gtids,
         "uuid": str(settings.uuid) if settings.gtids == "assign" else None,
         "for": settings.target,
+        "accept": list(settings.accept),
         "files": facts.files,
         "bytes": facts.size_bytes,
         "source_generation": made.source_generation if made is not None else None,

@@ -37,6 +37,7 @@ from relay.config.values import (
     Port,
     Seconds,
     UserName,
+    checked_accepted,
     checked_binlog_name,
     checked_collations,
     checked_engines,
@@ -356,6 +357,10 @@ class ViewSection(TomlSection):
     which have no DELETE trigger: the view need not stop when their rows are replaced. `"*"` means all of them. The binlogs say
     this of later ones. For a MariaDB source also: tables whose statements mean the same on the replicas (no UUID, INET4, INET6,
     system versioning, UNIQUE key over texts, triggers; collations that MySQL has). Example: `["shop.visits"]`"""
+    accept: Annotated[list[NonEmpty], AfterValidator(checked_accepted)] = []
+    """Functions, operators and clauses that the replicas may compute otherwise than the source, and that are passed on all the
+    same: the names that stops say, such as `regexp`. Whoever accepts one knows that it does not matter for the data. `zero_dates`:
+    what differs only for dates with zeros as their month or day, where no column has any. Example: `["regexp"]`"""
     json_columns: JsonPolicy = "longtext"
     """For a MariaDB source: the type that columns of type JSON get, which are LONGTEXT there. `"longtext"`: LONGTEXT with the same
     bytes. `"binary"`: JSON of MySQL: the same documents in another encoding; a text that MySQL does not accept as JSON stops the

@@ -16,6 +16,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidPosition
 from protocol.handshake import plain_version
 from protocol.position import binlog_number
+from protocol.sql.expressions.construct_names import ACCEPTED_NAMES
 from relay.config.text.problems import Wrong
 from relay.view.rules.settings import TARGETS, TableKind
 
@@ -131,6 +132,18 @@ def checked_plain_tables(names: Sequence[str]) -> list[str]:
         if name != "*" and not (schema and dot and rest):
             raise Wrong(f"{name!r} names no table", 'Write ["schema.table"], or ["*"] for all others')
     return list(names)
+
+
+def checked_accepted(names: Sequence[str]) -> list[str]:
+    """Check names of constructs."""
+    for name in names:
+        if name not in ACCEPTED_NAMES:
+            known = ", ".join(sorted(ACCEPTED_NAMES))
+            raise Wrong(
+                f"{name!r} is no construct that can be accepted",
+                f"The names are those that stops have, of these: {known}",
+            )
+    return sorted(set(names))
 
 
 def checked_collations(table: Mapping[str, int]) -> dict[str, int]:

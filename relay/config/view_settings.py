@@ -68,6 +68,7 @@ def settings_as_written(section: ViewSection, derived: UUID) -> ViewSettings:
         known_engines=section.known_engines,
         foreign_keys=section.foreign_keys,
         plain_tables=tuple(section.plain_tables),
+        accept=tuple(section.accept),
         start=ViewStart(Position(start.file, start.position), start.next)
         if isinstance(start, ViewStartPlace)
         else None,

@@ -32,8 +32,8 @@ from relay.source_tables.names import in_lower_case
 
 
 @dataclass(frozen=True, slots=True)
-class TriggersTold:
-    """A report: at this place the account was shown all tables, and these had triggers."""
+class TriggerRecord:
+    """At this place the account was shown all tables, and these had triggers."""
 
     place: Place
     tables: frozenset[TableName]
@@ -45,7 +45,7 @@ class _Watched:
 
     first: Place
     last: Place
-    told: list[TriggersTold] = field(default_factory=list)
+    records: list[TriggerRecord] = field(default_factory=list)
     of_triggers: list[Place] = field(default_factory=list)
     definitions: list[tuple[Place, LoggedDefinition]] = field(default_factory=list)
 
@@ -60,6 +60,8 @@ class CertainTables:
     ) -> None:
         self._schema = RecordedSchema(lines, [scanned] if scanned is not None else ())
         self._watched: list[_Watched] = []
+        self._databases: set[str] = set()
+        """All schemas of which the source was asked, in lower case."""
         for one in lines:
             self._take(one)
         if scanned is not None and self._watched:
@@ -75,6 +77,8 @@ class CertainTables:
         watched.last = max(watched.last, one.place)
         if one.kind == "trigger":
             watched.of_triggers.append(one.place)
+        elif one.kind == "database":
+            self._databases.add(str(one.facts.get("schema")).lower())
         elif one.kind == "definition":
             watched.definitions.append((one.place, _definition(one)))
         elif one.kind == "triggers":
@@ -82,28 +86,56 @@ class CertainTables:
                 tables = frozenset((str(schema), str(table)) for schema, table in one.facts["tables"])
             except (KeyError, TypeError, ValueError):
                 return
-            watched.told.append(TriggersTold(one.place, tables))
+            watched.records.append(TriggerRecord(one.place, tables))
 
     def around(self, name: TableName, place: Place) -> list[Table] | None:
         """Return the table for a statement at this place, and those that refer to it, to these, and so on; None: not all of it is
         known, or one of them has triggers."""
         for watched in self._watched:
             if watched.first <= place <= watched.last:
-                for told in _nearest(watched.told, place):
-                    found = self._around(name, place, told, watched)
+                for record in _nearest(watched.records, place):
+                    found = self._around(name, place, record, watched)
                     if found is not None:
                         return found
         return None
 
-    def _around(self, name: TableName, place: Place, told: TriggersTold, watched: _Watched) -> list[Table] | None:
-        first, behind = sorted((told.place, place))
-        if any(first <= at < behind for at in watched.of_triggers):
+    def exists(self, name: TableName, place: Place) -> bool | None:
+        """Return whether a table existed at this place, or, for an empty name, a schema; None: that is not known for certain."""
+        for watched in self._watched:
+            if watched.first <= place <= watched.last:
+                for record in _nearest(watched.records, place):
+                    found = self._exists(name, place, record, watched)
+                    if found is not None:
+                        return found
+        return None
+
+    def _exists(self, name: TableName, place: Place, record: TriggerRecord, watched: _Watched) -> bool | None:
+        first, last = sorted((record.place, place))
+        named: set[str] = set()
+        for at, one in watched.definitions:
+            if first <= at < last:
+                if one.names is None:
+                    return None
+                named |= one.names
+        schema, table = in_lower_case(name)
+        if schema in named or (table and table in named):
             return None
-        between = [one for at, one in watched.definitions if first <= at < behind]
-        if not _keeps_references(between, is_told_first=told.place <= place):
+        alike = [one for one in self._schema.standing(record.place) if one.schema.lower() == schema]
+        if not table:
+            return bool(alike) or schema in self._databases
+        if any((one.schema, one.name) == name for one in alike):
+            return True
+        return None if any(one.name.lower() == table for one in alike) else False
+
+    def _around(self, name: TableName, place: Place, record: TriggerRecord, watched: _Watched) -> list[Table] | None:
+        first, last = sorted((record.place, place))
+        if any(first <= at < last for at in watched.of_triggers):
+            return None
+        between = [one for at, one in watched.definitions if first <= at < last]
+        if not _keeps_references(between, is_record_first=record.place <= place):
             return None
         named = {word for one in between for word in one.names or ()}
-        standing = self._schema.standing(told.place)
+        standing = self._schema.standing(record.place)
         if any(table.foreign_keys is None for table in standing):
             return None
         found: dict[TableName, Table] = {}
@@ -113,7 +145,7 @@ class CertainTables:
             if key in found:
                 continue
             table = self._schema.recorded_at(key, place)
-            if table is None or key[1].lower() in named or key in told.tables:
+            if table is None or key[1].lower() in named or key in record.tables:
                 return None
             found[key] = table
             parent = in_lower_case(key)
@@ -121,10 +153,10 @@ class CertainTables:
         return list(found.values())
 
 
-def _nearest(told: Sequence[TriggersTold], place: Place) -> Iterator[TriggersTold]:
+def _nearest(records: Sequence[TriggerRecord], place: Place) -> Iterator[TriggerRecord]:
     """Yield the last report that is not after the place, and the first that is."""
-    yield from [one for one in told if one.place <= place][-1:]
-    yield from [one for one in told if one.place > place][:1]
+    yield from [one for one in records if one.place <= place][-1:]
+    yield from [one for one in records if one.place > place][:1]
 
 
 def _definition(one: Line) -> LoggedDefinition:
@@ -134,8 +166,8 @@ def _definition(one: Line) -> LoggedDefinition:
         return LoggedDefinition(None)
 
 
-def _keeps_references(definitions: Sequence[LoggedDefinition], *, is_told_first: bool) -> bool:
-    """Return whether tables that none of these name refer to the same tables at both ends. `is_told_first`: the references are known
+def _keeps_references(definitions: Sequence[LoggedDefinition], *, is_record_first: bool) -> bool:
+    """Return whether tables that none of these name refer to the same tables at both ends. `is_record_first`: the references are known
     before them, else after them: then a table that was created between is none of those before."""
     made: set[TableName] = set()
     for one in definitions:
@@ -148,12 +180,12 @@ def _keeps_references(definitions: Sequence[LoggedDefinition], *, is_told_first:
         if isinstance(statement, CreateDatabase) and not statement.or_replace:
             continue
         if isinstance(statement, CreateTable) and not statement.or_replace:
-            if is_told_first and _refers(statement):
+            if is_record_first and _refers(statement):
                 return False
             if not statement.if_not_exists and not one.error:
                 made.add(statement.name)
         elif isinstance(statement, DropTables):
-            if not is_told_first and not statement.temporary and not made.issuperset(statement.names):
+            if not is_record_first and not statement.temporary and not made.issuperset(statement.names):
                 return False
         elif not isinstance(statement, AlterTable) or _may_refer_otherwise(statement):
             return False

@@ -41,6 +41,19 @@ class InitialSnapshot:
 
         Raises: OSError.
         """
+        known = self._known_at(file, offset)
+        return None if known is None else known.around(name, (binlog_number(file), offset))
+
+    def exists(self, name: TableName, file: str, offset: int) -> bool | None:
+        """Return whether the table exists before a statement at this place, or the schema, for an empty name; None: it is not certain.
+        Blocking.
+
+        Raises: OSError.
+        """
+        known = self._known_at(file, offset)
+        return None if known is None else known.exists(name, (binlog_number(file), offset))
+
+    def _known_at(self, file: str, offset: int) -> CertainTables | None:
         if not self.may_ask:
             return None
         place = (binlog_number(file), offset)
@@ -49,7 +62,7 @@ class InitialSnapshot:
             return None
         if self._known is None or place > self._known_to:
             self._known, self._known_to = self._up_to(file, place)
-        return self._known.around(name, place)
+        return self._known
 
     def _read_anew(self) -> None:
         try:

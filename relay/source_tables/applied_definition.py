@@ -115,6 +115,7 @@ def _create(tables: SourceTables, made: CreateTable, session: DefiningSession, a
         if exists:
             return
         if exists is None:
+            tables.want(name)
             raise UnsupportedSyntax("the table may have existed before")
     if made.like is not None:
         if source is None or not source.columns:

@@ -58,9 +58,9 @@ class NamedWords(NamedTuple):
 
 
 class KnownProgram(NamedTuple):
-    """A program. `table` and `event` belong to a trigger; `event` is INSERT, UPDATE, DELETE, "": unknown. `words` are its body's, for a
-    view of a MariaDB. `text` is a trigger's from its body on, as logged. `body` is a trigger's or a routine's. `reads` are a view's
-    tables.
+    """A program. `table`, `event` and `timing` belong to a trigger; `event` is INSERT, UPDATE, DELETE, "": unknown. `words` are its
+    body's, for a view of a MariaDB. `text` is that of a trigger from its body on, and of a routine from its parameters on, as logged
+    under `sql_mode`. `body` is a trigger's or a routine's. `reads` are a view's tables.
     """
 
     name: ProgramName
@@ -70,9 +70,11 @@ class KnownProgram(NamedTuple):
     text: str = ""
     body: RoutineBody = RoutineBody()
     reads: tuple[TableName, ...] = ()
+    timing: str = ""
+    sql_mode: int = 0
 
     @property
-    def told(self) -> str:
+    def title(self) -> str:
         """The name for people."""
         kind, schema, name = self.name
         return f"the {kind.lower()} {schema}.{name}"
@@ -98,12 +100,12 @@ class KnownProgram(NamedTuple):
 
 def known_program_of(kept: Sequence[Any]) -> KnownProgram:
     """Return the program that `KnownProgram.kept` describes. Raises: ValueError, TypeError."""
-    (kind, schema, name), words, table, event, text, (changes, calls), reads = kept
+    (kind, schema, name), words, table, event, text, (changes, calls), reads, *session = kept
     body = RoutineBody(
         tuple(BodyChange(verb, _names(tables), *flags) for verb, tables, *flags in changes), _names(calls)
     )
     on_table = None if table is None else (str(table[0]), str(table[1]))
-    return KnownProgram((kind, schema, name), _words(words), on_table, event, text, body, _names(reads))
+    return KnownProgram((kind, schema, name), _words(words), on_table, event, text, body, _names(reads), *session)
 
 
 def _words(kept: Sequence[Any]) -> NamedWords:

@@ -1,9 +1,11 @@
 """The tables that exist at one place of the source's binlogs, with their definitions."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
+from protocol.errors import RelayError
 from protocol.sql.engines import takes_foreign_keys
 from protocol.sql.tables.altered_keys import renamed_foreign_keys
 from protocol.sql.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
@@ -20,6 +22,14 @@ _MOST_NAMES: Final = 100_000
 _FOLDS: Final = "folds"
 
 _Change = tuple[dict[Any, Any], Any, Any]
+
+
+class NameWanted(RelayError):
+    """Whether `name` exists must be known to continue; (schema, ""): whether the schema does."""
+
+    def __init__(self, name: TableName) -> None:
+        super().__init__("whether {}.{} exists must be known".format(*name))
+        self.name = name
 
 
 class SourceTables:
@@ -44,6 +54,7 @@ class SourceTables:
 
     def __init__(self) -> None:
         self._newest_lineage = 0
+        self._asked: set[TableName] | None = None
         self._touched: dict[TableName, None] = {}
         self._reset()
 
@@ -361,6 +372,8 @@ class SourceTables:
 
     def create_schema(self, schema: str, *, if_not_exists: bool = False) -> bool:
         """CREATE DATABASE that succeeded: whether it is known to have created it, and with no tables."""
+        if if_not_exists and self.schema_exists(schema) is None:
+            self.want((schema, ""))
         if if_not_exists and self.schema_exists(schema) is not False:
             for other in self._schemas_alike(schema):
                 self._set(self._complete, other, self._complete.get(other) or None)
@@ -368,6 +381,29 @@ class SourceTables:
         self.drop_schema(schema)
         self._set(self._complete, schema, True)
         return True
+
+    # ---- names of IF NOT EXISTS ----
+
+    @contextlib.contextmanager
+    def asking(self, asked: "set[TableName] | None") -> Iterator[None]:
+        """Raise NameWanted for names of IF NOT EXISTS that are not known and not among `asked`; None: for none."""
+        self._asked = asked
+        try:
+            yield
+        finally:
+            self._asked = None
+
+    def want(self, name: TableName) -> None:
+        """Ask for a name that may exist since before the archive. Raises: NameWanted."""
+        if self._asked is not None and name not in self._asked:
+            raise NameWanted(name)
+
+    def note_absent(self, name: TableName) -> None:
+        """Note that no such table exists, or, for an empty name, no such schema."""
+        if name[1]:
+            self._note(self._absent, name, holds=True)
+        else:
+            self._set(self._complete, name[0], False)
 
     def drop_schema(self, schema: str) -> None:
         """DROP DATABASE: it has no tables any more."""

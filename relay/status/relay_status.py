@@ -143,6 +143,7 @@ def _views(config: Config) -> list[dict[str, Any]]:
                 {
                     "name": view.name,
                     "for": view.settings.target,
+                    "accept": list(view.settings.accept),
                     "files": facts.files,
                     "bytes": facts.size_bytes,
                     "made_up_to": facts.made.source_text if facts.made is not None else None,

@@ -230,5 +230,7 @@ def test_a_relay_that_is_killed_while_it_removes_finishes_that_at_its_next_start
         assert not (relay.archive / PURGE_NAME).exists()
         wait_until(lambda: len(archived(relay)) * 4000 <= 150 << 10, "the rest goes as well", PASS_S)
         # A removal that is being made is noted before its files are gone.
-        wait_until(lambda: noted_as_removed(relay) == sorted({*names} - {*archived(relay)}), "each is noted once", PASS_S)
+        wait_until(
+            lambda: noted_as_removed(relay) == sorted({*names} - {*archived(relay)}), "each is noted once", PASS_S
+        )
     assert list(verify_archive(relay.archive, deep=True)) == []

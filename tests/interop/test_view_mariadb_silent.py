@@ -73,6 +73,38 @@ CASES: Final[dict[str, Sequence[str]]] = {
         "INSERT INTO d.t VALUES (1, 9, 'kept')",
         "REPLACE INTO d.t (id, u) VALUES (5, 9)",
     ),
+    "groups that a variable numbers come in another order": (
+        "SET NAMES latin1",
+        "CREATE TABLE d.s (k INT)",
+        "CREATE TABLE d.t (k INT PRIMARY KEY, n INT)",
+        "INSERT INTO d.s VALUES (3), (1), (2), (3), (1)",
+        "SET @n := 0",
+        "INSERT INTO d.t SELECT k, @n := @n + 1 FROM (SELECT k FROM d.s GROUP BY k) x",
+    ),
+    "a text with an offset is another moment": (
+        "SET NAMES latin1",
+        TABLE,
+        "SET sql_mode = ''",
+        "INSERT INTO d.t (id, e) VALUES (1, '2020-01-01 10:00:00+02:00')",
+    ),
+    "the first value of an ENUM is not stored for NULL": (
+        "SET NAMES latin1",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, a ENUM('x', 'y') NOT NULL)",
+        "SET sql_mode = ''",
+        "INSERT INTO d.t VALUES (1, NULL), (2, NULL)",
+    ),
+    "a literal of bytes is another number": (
+        "SET NAMES latin1",
+        TABLE,
+        "INSERT INTO d.t (id) VALUES (1), (2)",
+        "UPDATE d.t SET a = IF(x'30', 'yes', 'no')",
+    ),
+    "patterns have other sets of letters": (
+        "SET NAMES latin1",
+        TABLE,
+        "INSERT INTO d.t (id, a) VALUES (1, '&'), (2, 'x')",
+        "DELETE FROM d.t WHERE a REGEXP '[a&&b]'",
+    ),
     # 11.8 makes them uca1400_ai_ci, in which ı is no i
     "texts of utf8mb3 without a collation are compared otherwise": (
         "SET NAMES latin1",
@@ -89,6 +121,11 @@ STOPPED: Final = {
     "a column that REPLACE gives its default keeps its value": "partial_replace_image",
     "an empty text stays one": "sql_mode_not_in_target",
     "a trigger's function gives another value": "statement_differs_in_target",
+    "groups that a variable numbers come in another order": "statement_differs_in_target",
+    "a text with an offset is another moment": "statement_differs_in_target",
+    "the first value of an ENUM is not stored for NULL": "statement_differs_in_target",
+    "a literal of bytes is another number": "statement_differs_in_target",
+    "patterns have other sets of letters": "statement_differs_in_target",
 }
 
 

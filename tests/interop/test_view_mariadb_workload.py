@@ -24,7 +24,9 @@ STEPS = 100
 def test_9_7_has_the_bytes_of_the_whole_workload(
     servers: ServerFactory, tmp_path: Path, name: str, binlog_format: str
 ) -> None:
-    with mariadb_chain(servers, name, tmp_path / "relay") as chain:
+    # A file that is loaded as a statement may have texts with a time offset for its DATETIME; this one has none.
+    accept = ["store datetime"] if binlog_format == "STATEMENT" else []
+    with mariadb_chain(servers, name, tmp_path / "relay", accept=accept) as chain:
         replica = chain.view_replica()
         databases = mariadb_workload(chain.source, binlog_format)
         assert check_mariadb_replica(chain, replica, databases) > 1000

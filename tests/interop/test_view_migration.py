@@ -44,6 +44,12 @@ STEPS = 250
 DATABASES = ("workload", "haphazard")
 
 
+def accepted(binlog_format: str) -> list[str]:
+    """Return what a view accepts of the workloads: a file that is loaded as a statement may have texts with a time offset for its
+    DATETIME; these have none."""
+    return ["store datetime"] if binlog_format == "STATEMENT" else []
+
+
 @pytest.fixture
 def view_chains(servers: ServerFactory, tmp_path: Path) -> Iterator[ViewChains]:
     """Makes chains with views; all of their processes are ended with the test."""
@@ -89,7 +95,7 @@ def test_two_stock_replicas_have_the_tables_of_the_source_and_the_gtids_of_the_v
     view_chains: ViewChains, binlog_format: str, checksum: str, engines: str, v1: bool
 ) -> None:
     options = [f"--binlog-checksum={checksum}", *(["--log-bin-use-v1-row-events=1"] if v1 else [])]
-    chain = view_chains(options=options, views=[view_keys(engines=engines)])
+    chain = view_chains(options=options, views=[view_keys(engines=engines, accept=accepted(binlog_format))])
     early = chain.view_replica()
     kept_workload(chain.source, binlog_format, engines)
     write_haphazardly(chain.source, binlog_format, engines)
@@ -128,7 +134,8 @@ def check_readable(chain: ViewChain) -> None:
 @pytest.mark.parametrize("binlog_format", workload.FORMATS)
 def test_random_work_of_many_seeds_is_kept(view_chains: ViewChains, binlog_format: str) -> None:
     engines = ("InnoDB", "MyISAM", "MEMORY")
-    chain = view_chains(views=[view_keys(), view_keys("innodb", engines="innodb")])
+    accept = accepted(binlog_format)
+    chain = view_chains(views=[view_keys(accept=accept), view_keys("innodb", engines="innodb", accept=accept)])
     replicas = {view: chain.view_replica(view) for view in chain.views}
     for seed in range(100, 104):
         database = f"h{seed}"

@@ -195,7 +195,10 @@ def test_5_6_follows_a_view_of_9_7_as_it_is_made(
 def test_5_6_has_the_tables_of_the_whole_workload(servers: ServerFactory, tmp_path: Path, binlog_format: str) -> None:
     source = servers("mysql97").start(server_id=1)
     replica = servers("mysql56").start(server_id=2)
-    relay = RelayProcess(tmp_path / "relay", source, port=free_port(), sections=SECTIONS)
+    # A file that is loaded as a statement may have texts with a time offset for its DATETIME; this one has none.
+    accept = ["store datetime"] if binlog_format == "STATEMENT" else []
+    sections = {"[view]": {**SECTIONS["[view]"], "accept": accept}}
+    relay = RelayProcess(tmp_path / "relay", source, port=free_port(), sections=sections)
     relay.add_account(**VIEWER)
     with relay:
         wait_for_line(relay, "view_served")

@@ -716,7 +716,7 @@ def _learned_engines(engines: TableEngines) -> Any:
         "complete": _created_schemas(facts),
         "triggers": [
             [*name[1:], *table, text, event, body]
-            for name, _words, table, event, text, body, _reads in programs
+            for name, _words, table, event, text, body, _reads, *_session in programs
             if table is not None
         ],
         "routines": [[*one[0], one[5]] for one in programs if one[0][0] in ("FUNCTION", "PROCEDURE")],

@@ -25,7 +25,9 @@ _HASH: Final = "*6BB4837EB74329105EE4568DDA7DC67ED2CA2AD9"
 
 STOPS: Final = (
     Case("CREATE TABLE s1 (a INT) TYPE=MyISAM", ("type_option",), on_old=False),
-    Case("ALTER IGNORE TABLE m ADD INDEX (b)", ("alter_ignore",)),
+    Case("ALTER IGNORE TABLE m ADD UNIQUE KEY (a)", ("alter_ignore",)),
+    Case("ALTER IGNORE TABLE m ADD INDEX (b)", ("alter_ignore_word",)),
+    Case("CREATE TABLE s15 (a POINT NOT NULL PRIMARY KEY) ENGINE=MyISAM", ("spatial_keys",)),
     Case("SET PASSWORD FOR 'r1'@'localhost' = PASSWORD('x1')", ("set_password_function",), on_old=False),
     Case("GRANT SELECT ON *.* TO g1@localhost IDENTIFIED BY 'p'", ("grant_with_account_options",)),
     Case("GRANT SELECT ON *.* TO g1@localhost WITH MAX_QUERIES_PER_HOUR 5", ("grant_with_account_options",)),
@@ -35,6 +37,8 @@ STOPS: Final = (
     Case("CREATE USER u4@localhost IDENTIFIED WITH 'mysql_old_password'", ("authentication_plugin_gone",)),
     Case("INSERT INTO m SELECT SQL_CACHE a + 100, b FROM t", ("query_cache_hint",)),
     Case("CREATE PROCEDURE p1() SELECT * FROM t PROCEDURE ANALYSE()", ("procedure_analyse",)),
+    Case("CREATE PROCEDURE p2() RESET QUERY CACHE", ("statement_gone_in_program",)),
+    Case(f"CREATE TABLE s14 ({', '.join(f'c{n} CHAR(250)' for n in range(33))}) CHARSET latin1", ("row_size",)),
     Case("CREATE TABLE s3 SELECT b, COUNT(*) FROM t GROUP BY b DESC", ("group_by_order",)),
     Case("CREATE TABLE s4 (y YEAR(2))", ("year2",)),
     Case("CREATE TABLE s5 (a TIMESTAMP(14))", ("timestamp_width",), on_old=False),

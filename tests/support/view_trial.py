@@ -65,6 +65,10 @@ class ViewTrial:
         writer = ViewWriter(view, rules, version=version)
         writer.write(file)
         self.gno = writer.gno
+        return self.follow(view, file.name, timeout_s=timeout_s, stop=stop)
+
+    def follow(self, view: Path, last: str, *, timeout_s: float = 30.0, stop: bool = True) -> int:
+        """Have the replica follow the files of a view up to the end of the last one; return as `apply` does."""
         with RelayProcess(self.directory / "relay", view, port=free_port(), markers="strip") as relay:
             for made in sorted(view.iterdir()):
                 relay.wait_archived(made.name, made.stat().st_size)
@@ -76,7 +80,7 @@ class ViewTrial:
                     # A receiver that has an error and connects again goes on.
                     error = int(status["sql_errno"] or (status["io_errno"] if status["io_running"] == "No" else 0))
                     ((self.executed,),) = self.replica.sql("SELECT @@GLOBAL.gtid_executed")
-                    if error or status["exec_position"] >= (view / file.name).stat().st_size:
+                    if error or status["exec_position"] >= (view / last).stat().st_size:
                         return error
                     assert time.monotonic() < deadline, (status, self.executed)
                     time.sleep(0.02)

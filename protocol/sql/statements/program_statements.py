@@ -18,7 +18,7 @@ class WrittenProgram(NamedTuple):
     """A view, trigger, function or procedure as a statement defines it. `kind` is VIEW, TRIGGER, FUNCTION or PROCEDURE.
 
     `name` is None for a function of a shared library, which is in no schema. `event` and `table` are those of a trigger. `body` is the
-    index of the first token of its body, -1: it has none.
+    index of the first token of its body, -1: it has none; `parameters` that of the bracket before a routine's parameters.
     """
 
     kind: str
@@ -26,6 +26,7 @@ class WrittenProgram(NamedTuple):
     event: str = ""
     table: TableName | None = None
     body: int = -1
+    parameters: int = -1
 
 
 class DroppedPrograms(NamedTuple):
@@ -82,8 +83,9 @@ def _created(words: StatementWords) -> WrittenProgram | None:
     routine = _routine_name(words)
     if routine is None or words.word() != "(":
         return WrittenProgram(kind, None)
+    parameters = words.at
     words.skip_brackets()
-    return WrittenProgram(kind, routine, body=words.at)
+    return WrittenProgram(kind, routine, body=words.at, parameters=parameters)
 
 
 def _dropped(words: StatementWords) -> DroppedPrograms | None:

@@ -83,9 +83,9 @@ class TokenCursor:
         return self.text_of(self.take()) if self.kind is TokenKind.STRING else self.name()
 
     def table_name(self) -> TableName:
-        """Read (schema, table)."""
+        """Read (schema, table). A `.*` after it, as in the list of a DELETE of several tables, is not part of it."""
         name = self.name()
-        if self.accept("."):
+        if self.word(1) != "*" and self.accept("."):
             return name, self.name()
         if not self.schema:
             raise UnsupportedSyntax("a table without a schema")

@@ -3,25 +3,30 @@
 from typing import Final
 
 from protocol.sql.kind import kind_of
-from protocol.sql.server_functions import REMOVED_FROM_MYSQL
 from protocol.sql.server_words import NEW_IN_MARIADB, NEW_IN_MYSQL
 from relay.audit.readiness.bare_names import used_as_names
 from relay.audit.readiness.check import MARIADB, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
+from relay.view.stops.refused_syntax import (
+    NEWEST,
+    OLDEST,
+    flush_options,
+    group_orders,
+    is_program,
+    is_removed_flush,
+    names_among,
+    null_escapes,
+    removed_calls,
+    removed_statement,
+)
 
-_BEFORE_A_TABLE_OR_KEY: Final = frozenset((
-    "INTO", "TABLE", "KEY", "INDEX", "FROM", "JOIN", "UPDATE", "REFERENCES", "CONSTRAINT", "UNIQUE", "FULLTEXT", "SPATIAL",
-    "EXISTS", "PROCEDURE", "FUNCTION", "CALL", "ON", "IGNORE", "REPLACE", "DELAYED", ".", "ADD", "VIEW",
-))  # fmt: skip
 _PLUGINS_GONE: Final = frozenset(("mysql_native_password", "mysql_old_password"))
 _SYSTEM_TABLES_GONE: Final = frozenset(("proc", "event", "host"))
 
 
 def _calls_what_is_gone(statement: LoggedStatement) -> bool:
-    return any(
-        name in REMOVED_FROM_MYSQL and statement.word(index - 1) not in _BEFORE_A_TABLE_OR_KEY
-        for name, index in statement.calls()
-    ) and not _sets_password_by_function(statement)
+    called = next(removed_calls(statement, OLDEST, NEWEST), None)
+    return called is not None and not _sets_password_by_function(statement)
 
 
 def _sets_password_by_function(statement: LoggedStatement) -> bool:
@@ -55,25 +60,17 @@ def _has_old_plugin(statement: LoggedStatement) -> bool:
 
 
 def _orders_groups(statement: LoggedStatement) -> bool:
-    for start in statement.places("GROUP", "BY"):
-        depth = 0
-        for index in range(start + 2, len(statement.words)):
-            word = statement.word(index)
-            if word == "(":
-                depth += 1
-            elif word == ")":
-                depth -= 1
-            elif not depth and word in ("ASC", "DESC"):
-                return True
-            if depth < 0 or (not depth and word in ("HAVING", "ORDER", "LIMIT", "UNION", "FOR", "INTO", ";")):
-                break
-    return False
+    return next(group_orders(statement), None) is not None
 
 
 def _flushes_what_is_gone(statement: LoggedStatement) -> bool:
-    return statement.verb == "FLUSH" and (
-        statement.has("QUERY", "CACHE") or statement.has("HOSTS") or statement.has("DES_KEY_FILE")
+    return statement.verb == "FLUSH" and any(
+        is_removed_flush(statement, option, NEWEST) for option in flush_options(statement)
     )
+
+
+def _has_removed_statement(statement: LoggedStatement) -> bool:
+    return is_program(statement) and bool(removed_statement(statement, OLDEST, NEWEST))
 
 
 def system_tables(statement: LoggedStatement) -> list[str]:
@@ -135,19 +132,24 @@ CHECKS: Final = (
     Check("functions_gone", Effect.STOPS, "Functions that were removed",
         "MySQL 8.0.11 and later (PASSWORD, ENCODE, DES_ENCRYPT …; spatial functions without ST_), 9.6 (MD5, SHA1)",
         "Error 1305 or 1064. The spatial ones have the same names with ST_ or MBR before them; MD5, SHA and SHA1 need a component.",
-        "MySQL 8.0 manual, What Is New; error 1305 of 9.7", finds=_calls_what_is_gone),
+        "MySQL 8.0 manual, What Is New; error 1305 of 9.7", stop="statement_not_in_target", finds=_calls_what_is_gone),
     Check("query_cache_hint", Effect.STOPS, "SQL_CACHE", "MySQL 8.0.3 and later",
         "There is no query cache: error 1064. SQL_NO_CACHE is still understood.",
         "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: statement.has("SQL_CACHE")),
     Check("procedure_analyse", Effect.STOPS, "PROCEDURE ANALYSE", "MySQL 8.0 and later",
         "Error 1064. It stands in a stored program or a view, which has to be written again.",
-        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: statement.has("PROCEDURE", "ANALYSE")),
+        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", stop="statement_not_in_target",
+        finds=lambda statement: statement.has("PROCEDURE", "ANALYSE")),
+    Check("statement_gone_in_program", Effect.STOPS, "Programs with statements or variables that were removed",
+        "MySQL 8.0 (RESET QUERY CACHE, GRANT … IDENTIFIED, tx_isolation …), 8.4 (SHOW MASTER STATUS, STOP SLAVE …)",
+        "Error 1064 or 1193. Write the program again.",
+        "MySQL 8.0 and 8.4 manuals; errors of 9.7", stop="statement_not_in_target", finds=_has_removed_statement),
     Check("group_by_order", Effect.STOPS, "GROUP BY … ASC or DESC", "MySQL 8.0.13 and later",
         "Error 1064. ORDER BY says it; and without one groups come in no order now.",
-        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=_orders_groups),
+        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", stop="statement_not_in_target", finds=_orders_groups),
     Check("null_escape", Effect.STOPS, "\\N for NULL", "MySQL 8.0 and later",
         "Error 1064. It is still understood in the files of LOAD DATA.",
-        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: statement.has("\\", "N")),
+        "MySQL 8.0 manual, What Is New; error 1064 of 9.7", finds=lambda statement: next(null_escapes(statement), None) is not None),
     Check("flush_gone", Effect.STOPS, "FLUSH QUERY CACHE, HOSTS or DES_KEY_FILE", "MySQL 8.0 and later (HOSTS: 8.4)",
         "Error 1064. Skip the statement: it changes no data.",
         "MySQL 8.0 and 8.4 manuals, FLUSH; error 1064 of 9.7", finds=_flushes_what_is_gone),
@@ -168,7 +170,7 @@ CHECKS: Final = (
         "MySQL 5.7 (GENERATED …), 8.0 (RANK, GROUPS, SYSTEM, WINDOW …), 8.4 (MANUAL …), 9 (LIBRARY …)",
         "Error 1064 unless the name is quoted. Rename it on the source, or use row format: rows name no columns.",
         "MySQL manuals, Keywords and Reserved Words; information_schema.KEYWORDS of 9.7",
-        finds=lambda statement: any(True for _ in used_as_names(statement, NEW_IN_MYSQL))),
+        finds=lambda statement: next(names_among(statement, NEW_IN_MYSQL), None) is not None),
     Check("reserved_word_mariadb", Effect.STOPS, "Names that are reserved words in MariaDB now",
         "MariaDB up to 11.8 (OFFSET since 10.6, VECTOR since 11.7)",
         "Error 1064 unless the name is quoted. Rename it on the source, or use row format: rows name no columns.",

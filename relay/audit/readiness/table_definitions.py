@@ -5,14 +5,18 @@ from typing import Final
 
 from protocol.sql.engines import names_of_engines
 from protocol.sql.sql_mode import NO_ENGINE_SUBSTITUTION
-from protocol.sql.tables.ddl_statement import AlterTable
+from protocol.sql.tables.ddl_statement import AlterTable, CreateTable
 from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect
 from relay.audit.readiness.logged_statement import LoggedStatement
+from relay.view.rules.refused.row_size import is_row_too_large
+from relay.view.rules.refused.spatial_columns import refused_spatial
+from relay.view.stops.refused_syntax import may_lose_rows
 from relay.view.stops.server_differences import PARTITIONED_ENGINE, TYPE_OPTION, DefinitionDifference
 
 _MYSQL_ENGINES: Final = names_of_engines(lambda engine: engine.in_mysql)
 _MARIADB_ENGINES: Final = names_of_engines(lambda engine: engine.in_mariadb)
 _LARGEST_BLOCK_KIB: Final = 16
+_FLOATS: Final = frozenset(("FLOAT", "FLOAT4", "FLOAT8", "DOUBLE", "REAL"))
 
 
 def _engines(statement: LoggedStatement) -> list[str]:
@@ -33,8 +37,9 @@ def _is_strict(statement: LoggedStatement) -> bool:
     return bool(statement.sql_mode & NO_ENGINE_SUBSTITUTION)
 
 
-def _alters_ignore(statement: LoggedStatement) -> bool:
-    return isinstance(statement.definition, AlterTable) and statement.definition.ignores
+def _alters_ignore(statement: LoggedStatement, *, loses_rows: bool) -> bool:
+    made = statement.definition
+    return isinstance(made, AlterTable) and made.ignores and may_lose_rows(statement, made) is loses_rows
 
 
 def _names_directory(statement: LoggedStatement) -> bool:
@@ -53,11 +58,18 @@ def _has_width(statement: LoggedStatement, word: str, least: int, most: int) -> 
 
 
 def _counts_in_floats(statement: LoggedStatement) -> bool:
-    return any(
-        {"FLOAT", "DOUBLE", "REAL"} & (words := {statement.word(index) for index in range(start + 1, stop)})
-        and "AUTO_INCREMENT" in words
-        for start, stop in statement.elements()
-    )
+    made = statement.definition
+    for one in made.written.elements if made is not None else ():
+        words = {statement.word(at) for at in range(statement.index_at(one.start), statement.index_at(one.stop))}
+        if one.type_at >= 0 and words & _FLOATS and words & {"AUTO_INCREMENT", "SERIAL"}:
+            return True
+    return False
+
+
+def _has_long_rows(statement: LoggedStatement) -> bool:
+    made = statement.definition
+    engines = _engines(statement)
+    return isinstance(made, CreateTable) and (engines or ["innodb"])[0] == "innodb" and is_row_too_large(made)
 
 
 def _breaks_innodb_strict_mode(statement: LoggedStatement) -> bool:
@@ -119,7 +131,11 @@ CHECKS: Final = (
         "MySQL 5.5 manual, What Is New; error 1064 of 9.7", finds=_finds(TYPE_OPTION)),
     Check("alter_ignore", Effect.STOPS, "ALTER IGNORE TABLE", "MySQL 5.7.4 and later",
         "Error 1064. Delete the duplicates on the source first, then ALTER TABLE without IGNORE.",
-        "MySQL 5.7 manual, What Is New; error 1064 of 9.7", finds=_alters_ignore),
+        "MySQL 5.7 manual, What Is New; error 1064 of 9.7", stop="definition_not_in_target",
+        finds=lambda statement: _alters_ignore(statement, loses_rows=True)),
+    Check("alter_ignore_word", Effect.STOPS, "ALTER IGNORE TABLE that can leave no row out", "MySQL 5.7.4 and later",
+        "Error 1064. Write ALTER TABLE without IGNORE, as a view does.",
+        "MySQL 5.7 manual, What Is New; error 1064 of 9.7", finds=lambda statement: _alters_ignore(statement, loses_rows=False)),
     Check("engine_unknown", Effect.STOPS, "Storage engines that are not there, with NO_ENGINE_SUBSTITUTION",
         "MySQL (BDB, ISAM, FEDERATED, MariaDB's engines …)",
         "Error 1286. Make the table on the replica with an engine that it has.",
@@ -146,7 +162,14 @@ CHECKS: Final = (
         finds=lambda statement: _has_width(statement, "TIMESTAMP", 7, 1000)),
     Check("float_auto_increment", Effect.STOPS, "AUTO_INCREMENT of FLOAT and DOUBLE", "MySQL 8.4 and later",
         "Error 1063. Change the columns to an integer type on the source.",
-        "MySQL 8.4 manual, What Is New; error 1063 of 9.7", finds=_counts_in_floats),
+        "MySQL 8.4 manual, What Is New; error 1063 of 9.7", stop="definition_not_in_target", finds=_counts_in_floats),
+    Check("spatial_keys", Effect.STOPS, "Spatial columns in keys, or NOT NULL in a table that has rows", "MySQL 8.0 and later",
+        "Error 3728, 1089 or 1138. Drop the key on the source; add the column there as NULL, or make the table on the replica.",
+        "MySQL 8.0 manual, SPATIAL indexes; errors 3728, 1089 and 1138 of 9.7", stop="definition_not_in_target",
+        finds=lambda statement: statement.definition is not None and refused_spatial(statement, statement.definition) is not None),
+    Check("row_size", Effect.STOPS, "Tables of InnoDB whose rows may be longer than half a page", "MySQL 5.7.9 and later",
+        "Error 1118 with innodb_strict_mode, which is on by default now. Set it OFF on the replica, or make the table there.",
+        "MySQL 5.7 manual, innodb_strict_mode; error 1118 of 9.7", stop="definition_not_in_target", finds=_has_long_rows),
     Check("innodb_strict_mode", Effect.STOPS, "ROW_FORMAT=FIXED and large KEY_BLOCK_SIZE of InnoDB", "MySQL 5.7.9 and later",
         "Error 1031 with innodb_strict_mode, which is on by default now. Set it OFF on the replica, or make the table there.",
         "MySQL 5.7 manual, innodb_strict_mode; error 1031 of 9.7", finds=_breaks_innodb_strict_mode),

@@ -10,7 +10,7 @@ from protocol.sql.control import Control, control_of
 from protocol.sql.kind import Purpose, StatementKind, kind_of
 from protocol.sql.lexer import LINE_COMMENT, UnsupportedSyntax
 from protocol.sql.sql_mode import NO_AUTO_VALUE_ON_ZERO, PAD_CHAR_TO_FULL_LENGTH, STRICT
-from protocol.sql.statements.named_tables import written_tables
+from protocol.sql.statements.named_tables import called_routines, written_tables
 from protocol.sql.statements.statement import StatementText
 from protocol.sql.statements.statement_names import defined_names, names_in
 from protocol.sql.tables.ddl_parser import parse_ddl
@@ -132,6 +132,10 @@ def unseen_at(version: int, reason: str) -> UnseenChange:
     return UnseenChange(FeedOffset.of_version(version), frozenset(), reason)
 
 
+_TABLES_NAMED: Final = 256
+"""The first characters of a statement, in which the schema of the table that it changes is named."""
+
+
 @dataclass(slots=True)
 class LoggedChanges:
     """The changes of a stretch, in order."""
@@ -186,6 +190,8 @@ def logged_changes(
                     UnseenChange(start, frozenset(), "part of a transaction was rolled back", rollback_in=sequence)
                 )
         elif kind.purpose is Purpose.ROWS or (kind.purpose is not Purpose.ACCOUNTS and word not in _HARMLESS):
+            if _changes_system_tables(one, text, version):
+                continue
             found.unseen.append(
                 UnseenChange(
                     start,
@@ -196,6 +202,21 @@ def logged_changes(
                 )
             )
     return found
+
+
+def _changes_system_tables(one: Mapping[str, Any], text: str, version: str) -> bool:
+    """Return whether a statement changes only tables of the schema mysql, which have no triggers (1465) and no foreign keys, and calls
+    nothing that may change others: such is the heartbeat of RDS."""
+    if "mysql" not in f"{one['schema']} {text[:_TABLES_NAMED]}".lower():
+        return False
+    query = StatementText(text.encode(), one["schema"] or "", int(one["sql_mode"] or 0), version)
+    try:
+        tables = written_tables(query)
+        return (
+            bool(tables) and all(schema.lower() == "mysql" for schema, _table in tables) and not called_routines(query)
+        )
+    except UnsupportedSyntax:
+        return False
 
 
 def rolls_back_in_part(text: str) -> bool:

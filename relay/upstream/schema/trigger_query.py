@@ -17,10 +17,8 @@ _TRIGGERS: Final = (
 
 
 async def tables_with_triggers(source: SchemaSource) -> frozenset[TableName] | None:
-    """Return the tables with triggers in all schemas of a MariaDB; None if the account may not be shown all tables and all triggers,
-    there are too many, or it is another server, whose triggers no view needs. Raises: as `query`."""
-    if "mariadb" not in answer_text((await source.query("SELECT VERSION()", _TIMEOUT_S))[0][0]).lower():
-        return None
+    """Return the tables with triggers in all schemas; None if the account may not be shown all tables and all triggers, or there are
+    too many. Raises: as `query`."""
     privileges = await source.query(_PRIVILEGES, _TIMEOUT_S, TABLE_LIST)
     held = set()
     for grantee, privilege, account in privileges:

@@ -23,6 +23,7 @@ from protocol.kernel.codes import (
     TRANSACTION_PAYLOAD_EVENT,
     UPDATE_ROWS_EVENT,
     UPDATE_ROWS_V1_EVENT,
+    USER_VAR_EVENT,
     WRITE_ROWS_EVENT,
     WRITE_ROWS_V1_EVENT,
     XA_PREPARE_EVENT,
@@ -73,7 +74,8 @@ class GroupPart(NamedTuple):
     """[start, stop) of the file: a statement with the events before it that it needs, the rows of one, or an event.
 
     `event` is its own, the last. `tables` of rows are (schema, table) of their Table_map events. `name` is that of a savepoint or an XA
-    transaction. `makes_numbers`: the statement assigns AUTO_INCREMENT values.
+    transaction. `makes_numbers`: the statement assigns AUTO_INCREMENT values. `variables` are the events with the user
+    variables that it reads.
     """
 
     kind: PartKind
@@ -84,6 +86,7 @@ class GroupPart(NamedTuple):
     tables: tuple[tuple[str, str], ...] = ()
     name: bytes = b""
     makes_numbers: bool = False
+    variables: tuple[GroupEvent, ...] = ()
 
 
 class GroupParts:
@@ -111,14 +114,15 @@ def _parts(group: SourceGroup) -> Iterator[GroupPart]:
     tables: list[tuple[str, str]] = []
     last: GroupEvent | None = None
     makes_numbers = False
+    variables: tuple[GroupEvent, ...] = ()
     for event in group.events:
         stop = event.offset + event.length
         begun = event.offset if start is None else start
         last = event
         if event.type == QUERY_EVENT:
-            yield _of_query(group, event, begun, makes_numbers)
+            yield _of_query(group, event, begun, makes_numbers, variables)
         elif event.type == EXECUTE_LOAD_QUERY_EVENT:
-            yield GroupPart(PartKind.STATEMENT, begun, stop, event, query_of(group, event))
+            yield GroupPart(PartKind.STATEMENT, begun, stop, event, query_of(group, event), variables=variables)
         elif event.type in _GTIDS:
             yield GroupPart(PartKind.GTID, begun, stop, event)
         elif event.type in (XID_EVENT, XA_PREPARE_EVENT):
@@ -133,12 +137,14 @@ def _parts(group: SourceGroup) -> Iterator[GroupPart]:
         else:
             if event.type == INTVAR_EVENT:
                 makes_numbers = makes_numbers or group.body(event, 1) == _INSERT_ID
+            elif event.type == USER_VAR_EVENT:
+                variables = (*variables, event)
             elif event.type == TABLE_MAP_EVENT:
                 id_size = table_id_bytes(group.post_lengths[TABLE_MAP_EVENT])
                 tables.append(decode_table_map(group.body(event, _TABLE_MAP_HEAD), id_size).name)
             start = begun
             continue
-        start, makes_numbers = None, False
+        start, makes_numbers, variables = None, False, ()
     if start is not None and last is not None:
         kind = PartKind.ROWS if tables else PartKind.OTHER
         yield GroupPart(kind, start, last.offset + last.length, last, tables=tuple(tables))
@@ -165,16 +171,42 @@ def as_transaction(
     return first._replace(kind=PartKind.BEGIN), last._replace(kind=kind, start=start)
 
 
+class GroupEnds(NamedTuple):
+    """The source's GTID event, if there is one, the first part after it, and the last. `is_packed`: some events are compressed."""
+
+    head: GroupPart | None
+    first: GroupPart | None
+    last: GroupPart | None
+    is_packed: bool
+
+
+def ends_of(group: SourceGroup, parts: GroupParts) -> GroupEnds:
+    """Return the ends of a group; those of an XA transaction look like another's."""
+    head = first = before = last = None
+    is_packed = False
+    for part in parts:
+        is_packed = is_packed or part.kind is PartKind.PACKED
+        if last is None and head is None and part.kind is PartKind.GTID:
+            head = part
+        else:
+            first, before, last = first or part, last, part
+    if first is not None and before is not None and last is not None and first.kind is PartKind.XA_START:
+        first, last = as_transaction(group, first, before, last)
+    return GroupEnds(head, first, last, is_packed)
+
+
 def query_of(group: SourceGroup, event: GroupEvent) -> LoggedQuery:
     """Decode a Query or Execute_load_query event. Raises: Malformed."""
     return read_logged_query(event.type, group.body(event), group.post_lengths, group.server_version)
 
 
-def _of_query(group: SourceGroup, event: GroupEvent, start: int, makes_numbers: bool) -> GroupPart:
+def _of_query(
+    group: SourceGroup, event: GroupEvent, start: int, makes_numbers: bool, variables: tuple[GroupEvent, ...]
+) -> GroupPart:
     query = query_of(group, event)
     stop = event.offset + event.length
     kind, name = control_part(query)
-    return GroupPart(kind, start, stop, event, query, name=name, makes_numbers=makes_numbers)
+    return GroupPart(kind, start, stop, event, query, (), name, makes_numbers, variables)
 
 
 def control_part(query: LoggedQuery) -> tuple[PartKind, bytes]:

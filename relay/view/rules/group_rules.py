@@ -1,24 +1,28 @@
 """The rules of one view: they translate each transaction of a MySQL source."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
 from protocol.errors import ErrorCode, ProtocolError
-from protocol.sql.kind import Purpose
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
-from protocol.sql.statements.named_tables import perhaps_written_tables, written_tables
+from protocol.sql.statements.named_tables import perhaps_written_tables
 from relay.view.rules.definition_rules import define
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
 from relay.view.rules.foreign_key_rules import may_differ
 from relay.view.rules.group import Copy, GroupRules, New, OutGroup, SourceGroup
-from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, as_transaction
+from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, ends_of, query_of
+from relay.view.rules.judged.converted_columns import check_conversions
+from relay.view.rules.judged.statement_judge import KnownSource, StatementJudge, may_sort_groups, variable_of
+from relay.view.rules.left_out_parts import LeftOutParts
 from relay.view.rules.older_tables import TablesBefore, plan_with_recorded
+from relay.view.rules.refused.replicas import Replicas
+from relay.view.rules.refused.written_statement import ReplicaStatements
 from relay.view.rules.rolled_back_statements import RolledBackEffects, UndoneParts, learn_all
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement.account_tables import is_account_table
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.sub_transactions import PartRanges, PartRuns, Pieces, SubTransaction
 from relay.view.rules.synthesized_events import begin, changed, commit, copied, empty_group, out_group
@@ -28,14 +32,13 @@ from relay.view.rules.trigger_rules import TriggerRisk, check_changes, fired_ris
 from relay.view.rules.unfinished_group import OpenEnd, check_unfinished
 from relay.view.rules.xa.left_out_xa import LeftOutXa
 from relay.view.stops import transaction_stops
-from relay.view.stops.server_differences import EVENTS, password_hash
+from relay.view.stops.server_differences import EVENTS
 from relay.view.stops.stop_reason import TableUnknown, Untranslatable
 
 _MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))
 """The first words of what may be CREATE or ALTER TABLE; none where a comment for servers comes first."""
-_ACCOUNTS_SEEN: Final = 1024
-"""The bytes of a statement in which the name of its table is searched."""
 _CREATE_SELECT_IN_ONE_SINCE: Final = (8, 0)
+_MOST_CHANGING: Final = 2_000
 _GTIDS_SINCE: Final = (5, 6)
 _CONSISTENCY_SINCE: Final = (5, 7)
 """The version from which replicas may switch to GTIDs while they run."""
@@ -58,13 +61,25 @@ class MysqlRules(GroupRules):
         self._watched_at: object = None
         self._risk = TriggerRisk((), False, False)
         self._risk_at: object = None
+        self._judge = StatementJudge(settings.target_version, settings.accept)
+        self._statements = ReplicaStatements(
+            Replicas(settings.target_version, frozenset(settings.accept), becomes_innodb=settings.engines == "innodb")
+        )
+        self._is_older = False
         self._removals: bytes | None = None
         self._removals_at: object = None
+
+    def of_source(self, server_version: str) -> GroupRules:
+        """Implement `GroupRules.of_source`: each statement of an older server is looked at."""
+        self._is_older = (0, 0) < version_numbers(server_version)[:2] < self._settings.target_version
+        self._judge.note_source(server_version)
+        self._watched_at = None
+        return self
 
     @property
     def wants_statements(self) -> bool:
         """True if some existing table has no transactions, or triggers and functions matter."""
-        return self._engines.any_without_transactions or bool(self._fired)
+        return self._engines.any_without_transactions or bool(self._fired) or self._is_older or self._judge.is_needed
 
     @property
     def watched(self) -> bytes | None:
@@ -75,10 +90,11 @@ class MysqlRules(GroupRules):
             # With InnoDB everywhere nothing is split, and what else matters is no plain statement.
             several = plain if self._settings.engines == "keep" else []
             triggered = self._engines.with_views(self._engines.with_triggers())
-            if several is None or self._fired.calls:
+            every = self._is_older or self._judge.is_needed
+            if several is None or (self._fired.calls and not every):
                 self._watched = None
             else:
-                self._watched = watched_names(self._engines.with_views(several), triggered)
+                self._watched = watched_names(self._engines.with_views(several), triggered, every=every)
         return self._watched
 
     @property
@@ -139,9 +155,9 @@ class MysqlRules(GroupRules):
         try:
             parts = GroupParts(group)
             learn_all(self._engines, parts)
-            _, first, last = _ends(group, parts)
-            if last is not None:
-                self._note_xa(first or last, last, left_out=True)
+            ends = ends_of(group, parts)
+            if ends.last is not None:
+                self._note_xa(ends.first or ends.last, ends.last, left_out=True)
         except (Untranslatable, ProtocolError):
             return  # its definitions are unknown
 
@@ -156,15 +172,16 @@ class MysqlRules(GroupRules):
     def _plan(self, group: SourceGroup) -> list[OutGroup]:
         self._check_types(group)
         parts = GroupParts(group)
-        head, first, last = _ends(group, parts)
-        if first is None or last is None or any(part.kind is PartKind.PACKED for part in parts):
+        head, first, last, is_packed = ends_of(group, parts)
+        if first is None or last is None or is_packed:
             check_changes(parts, self._engines, self._settings)
             return [_whole(group, head)]
         if first.kind in (PartKind.XA_COMMIT, PartKind.XA_ROLLBACK):
             if self._left_out_xa.ended(first.name):
                 return [empty_group(first.event, first.query, head)]
             return [_whole(group, head)]
-        made = _Planned(self._settings, self._engines, group, parts, (head, first, last)).groups()
+        ends = (head, first, last)
+        made = _Planned(self._settings, self._engines, self._judge, self._statements, group, parts, ends).groups()
         self._note_xa(first, last, left_out=False)
         return made
 
@@ -189,6 +206,8 @@ class _Planned:
         self,
         settings: ViewSettings,
         engines: TableEngines,
+        judge: StatementJudge,
+        statements: ReplicaStatements,
         group: SourceGroup,
         parts: GroupParts,
         ends: tuple[GroupPart | None, GroupPart, GroupPart],
@@ -197,7 +216,10 @@ class _Planned:
         # Where nothing gets a GTID the target accepts what the source's own replicas accept.
         self._gtids = settings.gtids != "keep" or self._head is not None
         self._settings = settings
+        self._statements = statements
+        self._leaves_out = LeftOutParts(settings, statements)
         self._engines = engines
+        self._judge = judge
         self._group = group
         self._parts = parts
         self._begin = first if first.kind is PartKind.BEGIN else None
@@ -208,6 +230,12 @@ class _Planned:
         )
         edges = (self._head, self._begin)
         self._edges = frozenset(part.start for part in edges if part is not None)
+        self._stopped: Untranslatable | None = None
+        """The first stop by the survey."""
+        self._lenient: set[int] = set()
+        """Where the statements begin that replicas must run without strict mode."""
+        self._changing: list[GroupPart] | None = []
+        """The parts whose statements may have another text in the view, without the statements; None: they are too many."""
         self._left_out = PartRanges()
         """The ranges between BEGIN and the end that are left out."""
         # Replicas assign numbers of their own to what has none (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS), or are about to: what must be
@@ -216,10 +244,17 @@ class _Planned:
         self._splits = settings.engines == "keep" and settings.target_version >= since
 
     def groups(self) -> list[OutGroup]:
-        """Translate the group. Raises: Untranslatable."""
-        if not self._gtids and self._settings.engines == "keep" and not any(map(self._is_of_accounts, self._body())):
-            check_changes(self._body(), self._engines, self._settings)
-            learn_all(self._engines, self._body())
+        """Translate the group. Raises: Untranslatable, by the survey only where no other rule does, as these know more."""
+        made = self._translated()
+        if self._stopped is not None:
+            raise self._stopped
+        return made
+
+    def _translated(self) -> list[OutGroup]:
+        if not self._gtids and self._settings.engines == "keep" and self._keeps_all():
+            for part in self._body():
+                self._stopped = self._stopped or self._judged(part)
+                learn_all(self._engines, (part,))
             return [self._as_it_was()]
         self._leave_out()
         if self._end.kind is PartKind.PREPARED:
@@ -233,6 +268,20 @@ class _Planned:
         if as_it_was and is_one and not self._lacks_begin:
             return [self._as_it_was()]
         return self._made(changing)
+
+    def _keeps_all(self) -> bool:
+        """Return whether no part is left out; all are checked then. Raises: Untranslatable."""
+        stopped: Untranslatable | None = None
+        for part in self._body():
+            if self._leaves_out.has(part):
+                return False
+            try:
+                check_changes((part,), self._engines, self._settings)
+            except Untranslatable as error:
+                stopped = stopped or error
+        if stopped is not None:
+            raise stopped
+        return True
 
     def _body(self) -> Iterator[GroupPart]:
         """Yield all parts but the GTID event, BEGIN, and the end where it only ends the transaction."""
@@ -250,25 +299,59 @@ class _Planned:
         """Find the parts of the body that the view leaves out, and learn what the group defines. Raises: Untranslatable."""
         undone = UndoneParts()
         for part in self._body():
-            if not self._is_of_accounts(part):
+            if not self._leaves_out.has(part):
                 undone.see(part)
         undone.all = self._end.kind is PartKind.ROLLBACK
         left_of = RolledBackEffects(undone, self._engines, self._group.server_version)
         of_accounts = kept = left = 0
         for part in self._body():
-            if self._is_of_accounts(part):
+            if self._leaves_out.has(part):
                 of_accounts += 1
                 self._left_out.add(part.start, part.stop)
                 continue
             kept += 1
             if self._settings.engines == "innodb":
                 check_numbered_rows(part, self._engines)
+            stopped = self._judged(part)
             if left_of.stays(part):
                 left += 1
+                self._stopped = self._stopped or stopped
             else:
                 self._left_out.add(part.start, part.stop)
         if undone.all and kept and not left and not of_accounts:
             raise transaction_stops.nothing_kept()
+
+    def _judged(self, part: GroupPart) -> Untranslatable | None:
+        """Return why a statement stops the view if it is kept, by the tables before it; None: it does not."""
+        query = part.query
+        if part.kind is not PartKind.STATEMENT or query is None:
+            return None
+        engines = self._engines
+        known = KnownSource(lambda name: engines.columns_of(name, query.thread_id), engines.programs_of)
+        try:
+            check_conversions(query, known, self._judge)
+            variables = dict(variable_of(self._group.body(event)) for event in part.variables)
+            state = None if engines.temporary else engines.changes
+            if self._judge.check(query, known, variables, makes_numbers=part.makes_numbers, state=state):
+                self._lenient.add(part.start)
+        except Untranslatable as stopped:
+            return stopped
+        finally:
+            self._note_change(part, query)
+        return None
+
+    def _note_change(self, part: GroupPart, query: LoggedQuery) -> None:
+        """Note the part if its statement may have another text in the view."""
+        may_change = (
+            part.start in self._lenient
+            or query.kind.verb in _MAY_DEFINE
+            or may_sort_groups(query)
+            or self._statements.may_change(query)
+        )
+        if self._changing is not None and may_change:
+            self._changing.append(part._replace(query=None))
+            if len(self._changing) > _MOST_CHANGING:
+                self._changing = None
 
     def _check_prepared(self) -> None:
         """Check that all effects depend on the end of the prepared XA transaction, and are allowed in it. Raises: Untranslatable."""
@@ -293,6 +376,14 @@ class _Planned:
     def _as_it_was(self) -> OutGroup:
         """Return the group, with the texts of definitions that the replica must run."""
         made = Pieces()
+        if self._changing is not None and not self._left_out:
+            at = self._head.stop if self._head is not None else self._group.start
+            for part in self._changing:
+                made.copy(at, part.start)
+                made.extend(self._pieces(part._replace(query=query_of(self._group, part.event))))
+                at = part.stop
+            made.copy(at, self._group.stop)
+            return out_group(made.all, self._head)
         if self._begin is not None:
             made.add(copied(self._begin))
         for part in self._left():
@@ -339,14 +430,17 @@ class _Planned:
         """Return the part, a definition with the text that the replica must run. Raises: Untranslatable."""
         if part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return [copied(part)]
-        if part.query.kind.verb not in _MAY_DEFINE:
-            return [copied(part)]
-        raw = define(part.query, self._settings, self._engines, has_gtid=self._gtids)
-        if raw == part.query.raw:
+        raw = self._statements.text_of(part.query, self._engines)
+        query = part.query if raw == part.query.raw else replace(part.query, raw=raw)
+        raw = self._judge.rewritten(query, makes_numbers=part.makes_numbers)
+        if raw == query.raw and query.kind.verb in _MAY_DEFINE:
+            raw = define(query, self._settings, self._engines, has_gtid=self._gtids)
+        head = part.query.lenient_head if part.start in self._lenient else part.query.head
+        if raw == part.query.raw and head == part.query.head:
             return [copied(part)]
         own = part.event.offset
         pieces: list[Copy | New] = [Copy(part.start, own)] if part.start < own else []
-        return [*pieces, changed(part.event, part.query.with_text(raw))]
+        return [*pieces, changed(part.event, head + raw)]
 
     def _runs(self) -> PartRuns:
         """Return which parts may be in one transaction. Raises: Untranslatable."""
@@ -386,23 +480,6 @@ class _Planned:
         )
         return not (starts and self._settings.target_version >= _CREATE_SELECT_IN_ONE_SINCE)
 
-    def _is_of_accounts(self, part: GroupPart) -> bool:
-        """Return whether it changes accounts, and the view leaves that out. Raises: Untranslatable."""
-        if part.kind is PartKind.ROWS:
-            of_accounts = [is_account_table(name) for name in part.tables]
-            return self._settings.account_statements == "skip" and bool(of_accounts) and all(of_accounts)
-        query = part.query
-        if part.kind is not PartKind.STATEMENT or query is None:
-            return False
-        if query.kind.purpose is Purpose.ACCOUNTS:
-            if self._settings.account_statements == "skip":
-                return True
-            stop = password_hash(query, version_numbers(query.server_version), self._settings.target_version)
-            if stop is not None:
-                raise stop
-            return False
-        return self._settings.account_statements == "skip" and _writes_accounts(query)
-
     def _check_failed(self, part: GroupPart) -> None:
         """Check for a statement that failed half-way in tables that keep its changes at the source alone. Raises: Untranslatable."""
         query = part.query
@@ -426,29 +503,5 @@ class _Planned:
                 raise stop if facts is not None else TableUnknown(stop.reason, name)
 
 
-def _ends(group: SourceGroup, parts: GroupParts) -> tuple[GroupPart | None, GroupPart | None, GroupPart | None]:
-    """Return the source's GTID event, if there is one, the first part after it and the last; an XA transaction looks like another."""
-    head = first = before = last = None
-    for part in parts:
-        if last is None and head is None and part.kind is PartKind.GTID:
-            head = part
-        else:
-            first, before, last = first or part, last, part
-    if first is None or before is None or last is None or first.kind is not PartKind.XA_START:
-        return head, first, last
-    return head, *as_transaction(group, first, before, last)
-
-
 def _whole(group: SourceGroup, head: GroupPart | None) -> OutGroup:
     return OutGroup((Copy(group.start, group.stop),), "new" if head is None else "source")
-
-
-def _writes_accounts(query: LoggedQuery) -> bool:
-    """Return whether a statement changes tables of accounts only."""
-    if query.schema.lower() != "mysql" and b"mysql" not in query.raw[:_ACCOUNTS_SEEN].lower():
-        return False
-    try:
-        tables = written_tables(query)
-    except UnsupportedSyntax:
-        return False
-    return bool(tables) and all(is_account_table(name) for name in tables)

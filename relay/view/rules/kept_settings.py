@@ -17,7 +17,7 @@ _LAYOUT: Final = 2
 refused, and `view rebuild` rebuilds it."""
 _DEPENDENCIES: Final = "serial"
 _FLAVOUR: Final = "mysql"
-_ANSWERS: Final = ("foreign_keys", "plain_tables")
+_ANSWERS: Final = ("foreign_keys", "plain_tables", "accept")
 """The settings without which a view stops; they change no byte."""
 VIEWS_DIRECTORY: Final = "views"
 """The subdirectory of a source's archive directory that contains a directory for each view, of the view's name."""
@@ -43,6 +43,7 @@ def kept_record(settings: ViewSettings) -> dict[str, object]:
         "known_engines": dict(sorted(settings.known_engines.items())),
         "foreign_keys": settings.foreign_keys,
         "plain_tables": sorted(settings.plain_tables),
+        **({"accept": sorted(settings.accept)} if settings.accept else {}),
         "start": None if start is None else [start.position.file, start.position.offset, start.next_gno],
         # Left out where it is the default of older versions.
         **({} if settings.dependencies == _DEPENDENCIES else {"dependencies": settings.dependencies}),
@@ -63,15 +64,17 @@ def kept_uuid(directory: Path) -> UUID | None:
         return None
 
 
-def check_kept(directory: Path, settings: ViewSettings, layer: FileLayer) -> None:
+def check_kept(directory: Path, settings: ViewSettings, layer: FileLayer) -> bool:
     """Compare the settings with those that the view in `directory` was built with; store them where there are none yet, and another
-    `start` where nothing is built: the one before may have been refused. Blocking.
+    `start` where nothing is built: the one before may have been refused. Return True if they were stored. Blocking.
 
     Raises: ArchiveConflict where they differ, or the stored ones cannot be read; OSError.
     """
-    if not check_unchanged(directory, settings):
-        layer.make_directory(directory)
-        replace_file(layer, directory / VIEW_NAME, json.dumps(kept_record(settings)).encode())
+    if check_unchanged(directory, settings):
+        return False
+    layer.make_directory(directory)
+    replace_file(layer, directory / VIEW_NAME, json.dumps(kept_record(settings)).encode())
+    return True
 
 
 def check_unchanged(directory: Path, settings: ViewSettings) -> bool:
@@ -110,19 +113,25 @@ def damage_advice(name: str) -> str:
 
 def _only_stops_less(kept: dict[str, object], wanted: dict[str, object]) -> bool:
     """Return whether the settings only add answers: the view stops at less, and what was built stays right."""
-    before = {"foreign_keys": "server", "plain_tables": [], **kept}
+    before = {"foreign_keys": "server", "plain_tables": [], "accept": [], **kept}
+    wanted = {"accept": [], **wanted}
     kinds = before.get("known_kinds")
     if isinstance(kinds, dict) and isinstance(wanted.get("known_kinds"), dict):
         # This adds answers to stops; earlier answers stay.
         before["known_kinds"] = {**wanted["known_kinds"], **kinds}  # type: ignore[dict-item]
     tables = before["plain_tables"]
+    accepted = before["accept"]
     if kept == wanted or before | {key: wanted[key] for key in _ANSWERS} != wanted or not isinstance(tables, list):
         return False
-    told = wanted["plain_tables"]
+    if not isinstance(accepted, list):
+        return False
+    plain_tables, accepts = wanted["plain_tables"], wanted["accept"]
     return (
         before["foreign_keys"] in ("server", wanted["foreign_keys"])
-        and isinstance(told, list)
-        and set(tables) <= set(told)
+        and isinstance(plain_tables, list)
+        and set(tables) <= set(plain_tables)
+        and isinstance(accepts, list)
+        and set(accepted) <= set(accepts)
     )
 
 

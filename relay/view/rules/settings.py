@@ -42,7 +42,8 @@ class ViewSettings:
     one of TARGETS. `engines`: with innodb, tables without transactions become InnoDB. `account_statements`: with skip, a transaction
     without statements replaces CREATE USER, GRANT and so on. `explicit_timestamps` is the source's explicit_defaults_for_timestamp
     where its binlogs do not say it (before 8.0). `collations` maps a collation's number in the source to one that the target has.
-    `foreign_keys` says who executes them on replicas from 9.6 on. `plain_tables` are from before the archive, have no DELETE triggers,
+    `foreign_keys` says who executes them on replicas from 9.6 on. `accept` names constructs that the target may compute otherwise.
+    `plain_tables` are from before the archive, have no DELETE triggers,
     and no foreign key to them deletes or changes rows. `start` None: the view begins with the archive. `dependencies` are the waits in
     GTID events: serial: as in the source, else each transaction waits for the one before it; writeset: also by the rows that they
     change. `flavour` is the source's, "mysql" or "mariadb". For a MariaDB source, `json_columns` says what columns of type JSON become,
@@ -60,6 +61,7 @@ class ViewSettings:
     known_engines: Mapping[str, str] = field(default_factory=dict)
     foreign_keys: ForeignKeyPolicy = "server"
     plain_tables: tuple[str, ...] = ()
+    accept: tuple[str, ...] = ()
     start: ViewStart | None = None
     dependencies: DependencyPolicy = "serial"
     flavour: str = "mysql"

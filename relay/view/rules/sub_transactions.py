@@ -142,6 +142,11 @@ class Pieces:
         for piece in pieces:
             self.add(piece)
 
+    def copy(self, start: int, stop: int) -> None:
+        """Add what the source has at [start, stop), which may be empty. Raises: Untranslatable."""
+        if start < stop:
+            self.add(Copy(start, stop))
+
     def add(self, piece: Copy | New) -> None:
         """Add the next piece. Raises: Untranslatable."""
         if isinstance(piece, New):

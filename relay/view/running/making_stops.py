@@ -40,6 +40,10 @@ def check_writing(generation: Generation) -> None:
         raise generation.failure
 
 
+_MAY_END: Final = frozenset((UNKNOWN_DEFINITION, "replace_in_parent_table", "multi_table_delete"))
+"""The stops that what the source reports of a table may end."""
+
+
 def only_decided(error: Exception) -> bool:
     """Return whether only a decision lets the view continue: another attempt would end in the same stop."""
     return (
@@ -49,7 +53,7 @@ def only_decided(error: Exception) -> bool:
 
 def lacks_table(error: Exception) -> TypeGuard[ViewStopped]:
     """Return whether the view stopped for a table's definition, which the source may still report."""
-    return isinstance(error, ViewStopped) and error.stop.reason.name == UNKNOWN_DEFINITION
+    return isinstance(error, ViewStopped) and error.stop.reason.name in _MAY_END
 
 
 def stop_by(

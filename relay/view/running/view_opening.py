@@ -11,6 +11,7 @@ from pathlib import Path
 
 from protocol.errors import RelayError
 from relay.archive.archive import Archive
+from relay.archive.generation import GenerationState
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked, ArchiveWriteError
 from relay.archive.storage.disk_advice import disk_advice, start_advice
 from relay.archive.storage.files import FileLayer
@@ -20,6 +21,7 @@ from relay.view.inspect.view_removal import NotRemoved, remove_leftover
 from relay.view.rules.kept_settings import check_kept, damage_advice, view_directory
 from relay.view.rules.settings import ViewSettings
 from relay.view.running.view import View
+from relay.view.stops.view_stop import ACCEPTS
 from relay.view.view_skips import Skips, skips_of
 
 
@@ -48,20 +50,34 @@ async def open_view(
     directory = view_directory(mirror.directory, settings.name)
     with contextlib.suppress(NotRemoved, OSError):  # the view itself does not need its removal
         await asyncio.to_thread(remove_leftover, mirror.directory, settings.name)
-    await asyncio.to_thread(_check_settings, directory, settings)
+    is_decided = await asyncio.to_thread(_check_settings, directory, settings)
     skips = await asyncio.to_thread(_decided, mirror.directory, settings.name)
     try:
         archive = await Archive.open(directory, replace(options, damage_advice=damage_advice(settings.name)))
     except ArchiveError as error:
         raise _of_archive(error) from error
+    if settings.accept and is_decided:
+        _note_accepted(archive, settings)
     return View(mirror, archive, settings, skips)
 
 
-def _check_settings(directory: Path, settings: ViewSettings) -> None:
-    """Compare the settings with those that the view was built with. Blocking. Raises: ViewNotOpened."""
+def _note_accepted(archive: Archive, settings: ViewSettings) -> None:
+    """Write into the ledger of the view's archive what the view accepts."""
+    generation = archive.current
+    if generation.state is GenerationState.OPEN:
+        names = ", ".join(settings.accept)
+        text = f"relay.toml accepts for this view what its replicas may compute otherwise than the source: {names}."
+        generation.note_once(ACCEPTS, names, 0, text)
+
+
+def _check_settings(directory: Path, settings: ViewSettings) -> bool:
+    """Compare the settings with those that the view was built with. Return True if they are new, or were added to. Blocking.
+
+    Raises: ViewNotOpened.
+    """
     layer = FileLayer()
     try:
-        check_kept(directory, settings, layer)
+        return check_kept(directory, settings, layer)
     except ArchiveError as error:
         # relay.toml is read at the start; `view rebuild` needs a stopped relay.
         raise ViewNotOpened(f"{error.text}.", error.advice, may_pass=False, kind="settings") from error

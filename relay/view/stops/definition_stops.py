@@ -117,6 +117,19 @@ def clause_unknown(
     return stop("definition_not_in_target", error, text, _DEFINE_WITHOUT, SKIP)
 
 
+def row_too_large(title: str, statement: Statement) -> Untranslatable:
+    """Return the stop at a table that InnoDB refuses, and that a source with innodb_strict_mode = OFF did not."""
+    return stop(
+        "definition_not_in_target",
+        ErrorCode.ER_TOO_BIG_ROWSIZE,
+        f"InnoDB of {title} refuses a table whose rows may be longer than half a page, unless innodb_strict_mode is OFF: "
+        f"{shown(statement)}",
+        'SET PERSIST innodb_strict_mode = OFF on the replicas, and write accept = ["row_size"] for the view',
+        "give the table another definition at the source (TEXT in place of VARCHAR)",
+        SKIP,
+    )
+
+
 def clause_ignored(title: str, statement: Statement, clause: str, effect: str) -> Untranslatable:
     """Return the stop at a clause that replicas would ignore silently."""
     text = f"{title} parses {clause} and ignores it, {effect}: {shown(statement)}"

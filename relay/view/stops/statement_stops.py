@@ -3,12 +3,16 @@
 from typing import Final
 
 from protocol.errors import ErrorCode
+from protocol.sql.expressions.construct_names import ZERO_DATES, accepted_name
+from protocol.sql.expressions.constructs import UNREAD
+from protocol.sql.survey.surveyed import SurveyKind, Verdict
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.stop_reason import (
     KEEP_ENGINES,
     LOG_ROWS,
     NEWER_RELAY,
+    ROWS_FROM_REPLICA,
     SKIP,
     VERIFY,
     StopReason,
@@ -29,6 +33,7 @@ _NATIVE: Final = (
     'foreign_keys = "innodb" for the view'
 )
 _ROWS_HAVE_NONE: Final = "binlog_format = ROW at the source has no such statements"
+_OF_COMPONENT: Final = frozenset(("MD5", "SHA", "SHA1"))
 Statement = LoggedQuery | bytes
 
 
@@ -85,6 +90,11 @@ def replace_in_parent_table(statement: Statement, table: TableName, children: li
         fact = f"other tables may refer to rows of {named(table)}, which was created before the archive,"
         ways.insert(
             0,
+            "grant the relay's account PROCESS, TRIGGER and REFERENCES on *.* at the source, with source.record_schema on: it records "
+            "which tables refer to it",
+        )
+        ways.insert(
+            1,
             "if none do (information_schema.REFERENTIAL_CONSTRAINTS at the source), name it in the view's plain_tables",
         )
     return stop(
@@ -181,10 +191,58 @@ def syntax_unknown(
     return stop("statement_not_in_target", error, text, LOG_ROWS, "write the statement differently", SKIP)
 
 
+def function_removed(title: str, statement: Statement, function: str, error: int) -> Untranslatable:
+    """Return the stop at a function that newer servers do not have; those of a component may be there all the same."""
+    ways = [LOG_ROWS, "write the statement differently", SKIP]
+    if function in _OF_COMPONENT:
+        ways.insert(
+            0,
+            "INSTALL COMPONENT 'file://component_classic_hashing' on the replicas, and write "
+            f'accept = ["{function.lower()}"] for the view',
+        )
+    text = f"{title} does not have the function {function}: {shown(statement)}"
+    return stop("statement_not_in_target", error, text, *ways)
+
+
 def statement_differs(title: str, statement: Statement, what: str) -> Untranslatable:
     """Replicas would silently run the statement with another result."""
     text = f"{title} handles {what} differently from the source: {shown(statement)}"
     return stop("statement_differs_in_target", 0, text, LOG_ROWS, SKIP)
+
+
+def differs_by_survey(
+    title: str, statement: Statement, construct: str, verdict: Verdict, inside: str, *, only_zeros: bool = False
+) -> Untranslatable:
+    """Return the stop at a construct that the target computes otherwise, refuses (then with its error), or that was not surveyed.
+    `inside` says where the construct is, if it is not in the statement itself. `only_zeros`: without dates with zeros it is the same.
+    """
+    where = f" of {verdict.when}" if verdict.when else ""
+    accepting = (
+        f'accept = ["{accepted_name(construct)}"] for the view, if you know that it does not matter for your data'
+    )
+    ways: tuple[str, ...] = (ROWS_FROM_REPLICA, accepting, SKIP)
+    if only_zeros:
+        ways = (
+            f'accept = ["{ZERO_DATES}"] for the view, if no column has dates such as 0000-00-00 or 2020-00-10',
+            *ways,
+        )
+    if verdict.kind is SurveyKind.UNSURVEYED:
+        text = f"whether {title} computes {construct}{inside} as the source does was not tried: {verdict.when}: {shown(statement)}"
+        return stop("statement_not_surveyed", 0, text, *ways)
+    like = " with such arguments, or others that differ alike" if verdict.is_like else ""
+    seen = f", as seen on real servers{like}: {verdict.expression} is {verdict.at_source} at the source and {verdict.at_target} there"
+    if verdict.kind is SurveyKind.REFUSED:
+        text = f"{title} refuses {construct}{where}{inside}{seen}: {shown(statement)}"
+        return stop("statement_not_in_target", verdict.error, text, *ways)
+    text = f"{title} computes {construct}{where}{inside} otherwise than the source{seen}: {shown(statement)}"
+    return stop("statement_differs_in_target", 0, text, *ways)
+
+
+def expressions_not_read(title: str, statement: Statement, why: str, inside: str) -> Untranslatable:
+    """Return the stop at a statement whose expressions cannot be read."""
+    text = f"whether {title} computes the statement{inside} as the source does is not known ({why}): {shown(statement)}"
+    accepting = f'accept = ["{UNREAD}"] for the view, if you know that it does'
+    return stop("statement_not_surveyed", 0, text, ROWS_FROM_REPLICA, accepting, SKIP)
 
 
 def collation_of_values_differs(title: str, statement: Statement, default: str, chosen: str) -> Untranslatable:

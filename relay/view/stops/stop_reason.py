@@ -1,5 +1,6 @@
 """A reason for which a view stops, and the exception with which rules raise it."""
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from protocol.binlog.statement_text import one_line
@@ -12,6 +13,10 @@ SKIP: Final = "or make the change on the replicas by hand, then `view skip`"
 KEEP_ENGINES: Final = 'use a view with engines = "keep"'
 TO_INNODB: Final = 'use a view with engines = "innodb"'
 LOG_ROWS: Final = "set binlog_format = ROW at the source"
+ROWS_FROM_REPLICA: Final = (
+    "follow a replica of the source's own version that has binlog_format = ROW and log_slave_updates: its binlogs have rows for every "
+    "statement"
+)
 NEWER_RELAY: Final = "use a newer binlog-relay"
 VERIFY: Final = "run `binlog-relay archive verify --deep`, and `archive repair` to fetch the file from the source again"
 _SHOWN_CHARACTERS: Final = 160
@@ -35,6 +40,9 @@ class StopReason(NamedTuple):
         return f"{text} {advice}".strip()
 
 
+GiveUp = Callable[[TableName | None], Callable[[], None]]
+
+
 class Untranslatable(RelayError):
     """The rules cannot translate the transaction so that replicas end with the source's data."""
 
@@ -49,6 +57,16 @@ class TableUnknown(Untranslatable):
     def __init__(self, reason: StopReason, table: TableName) -> None:
         super().__init__(reason)
         self.table = table
+
+
+class TableWanted(TableUnknown):
+    """A statement might be translated if the columns of the table were known. `give_up` notes that they cannot be, for None those of
+    all tables, until the function that it returns is called.
+    """
+
+    def __init__(self, reason: StopReason, table: TableName, give_up: GiveUp) -> None:
+        super().__init__(reason, table)
+        self.give_up = give_up
 
 
 def stop(name: str, error: int, text: str, *ways: str) -> Untranslatable:

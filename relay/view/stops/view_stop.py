@@ -13,6 +13,8 @@ from relay.view.stops.stop_reason import StopReason
 
 STOPPED: Final = "view_stopped"
 """The kind of the row in the ledger of the view's archive."""
+ACCEPTS: Final = "view_accepts"
+"""The kind of the row that says what a view passes on although the target may compute it otherwise."""
 
 
 class ViewStop(NamedTuple):

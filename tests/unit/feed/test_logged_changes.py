@@ -145,3 +145,12 @@ def test_a_change_in_statement_format_is_of_no_table_whose_name_is_in_a_string_o
 def test_a_change_in_statement_format_may_be_of_any_table_whose_name_is_in_quotes(quote: str, mode: int) -> None:
     (unseen,) = told(f"DELETE FROM {quote}my-orders{quote} WHERE 1", known="my-orders", sql_mode=mode).unseen
     assert unseen.names(("shop", "my-orders")) and not unseen.names(("shop", "our-orders"))
+
+
+def test_a_change_of_system_tables_alone_changes_no_fed_table() -> None:
+    heartbeat = "INSERT INTO mysql.rds_heartbeat2 (id, value) VALUES (1, 5) ON DUPLICATE KEY UPDATE value = 5"
+    assert not told(heartbeat).unseen
+    assert not told("UPDATE heartbeat SET at = NOW()", schema="mysql").unseen
+    assert told("INSERT INTO mysql.rds_heartbeat2 VALUES (shop.f())").unseen
+    assert told("UPDATE mysql.a, shop.orders SET orders.a = 1").unseen
+    assert told("INSERT INTO mysql.a SELECT 'unread").unseen

@@ -161,3 +161,38 @@ def test_what_kind_of_table_it_is_stands_in_the_line(told: str) -> None:
     found = known(replace(table("t"), type=told)).around(("shop", "t"), PLACE)
     assert found is not None
     assert found[0].type == told
+
+
+LATER = (1, 900)
+
+
+def asked(*between: str) -> CertainTables:
+    """A table `t` of shop, and a schema without tables, asked before LATER, with what stands between."""
+    texts = [
+        line("watched", FILE, 4, statements=True),
+        line("database", FILE, ASKED, schema="Empty", charset="utf8", collation="utf8_bin"),
+        table_line(table_facts(table("t")), FILE, ASKED),
+        line("triggers", FILE, ASKED, tables=[["shop", "t"]]),
+        *between,
+        line("covered", FILE, LATER[1]),
+    ]
+    return CertainTables(list(parse_lines("".join(texts).encode())))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (("shop", "t"), True), (("shop", "T"), None), (("shop", "other"), False), (("new", "t"), False),
+        (("shop", ""), True), (("EMPTY", ""), True), (("new", ""), False),
+    ],
+)  # fmt: skip
+def test_names_that_exist_before_a_statement_are_known(name: tuple[str, str], expected: bool | None) -> None:
+    assert asked().exists(name, LATER) is expected
+
+
+def test_a_name_that_a_statement_between_may_be_about_is_not_known() -> None:
+    between = asked(definition("CREATE TABLE shop.other (a INT)", "shop", "other", at=700))
+    assert between.exists(("shop", "other"), LATER) is None
+    assert between.exists(("new", "third"), LATER) is False
+    assert asked(line("definition", FILE, 700, names=None)).exists(("new", ""), LATER) is None
+    assert asked().exists(("new", ""), (1, 9_000)) is None

@@ -10,7 +10,7 @@ import pytest
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import CHECKSUM_SIZE, HEADER
 from relay.view.rules import sub_transactions
-from relay.view.rules.group import GroupRules, OutGroup, SourceGroup
+from relay.view.rules.group import GroupRules, New, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.targets.target_rules import TargetRules
 from relay.view.stops.stop_reason import Untranslatable
@@ -106,4 +106,16 @@ def test_an_older_target_takes_little_memory_for_what_stays_as_it_is() -> None:
     wanted = target_groups.settings("mysql-5.6")
     (made,), peak = peak_of(TargetRules(wanted, MysqlRules(wanted)), group_of(events, "9.7.4"))
     assert len(made.pieces) == 2
+    assert peak < 5 << 20
+
+
+@pytest.mark.parametrize("engines", ["keep", "innodb"])
+def test_of_many_statements_only_those_are_rewritten_that_replicas_take_otherwise(engines: str) -> None:
+    cached = statement("INSERT INTO i SELECT SQL_CACHE 1")
+    names = [statement(f"INSERT INTO i (`password`) VALUES ('it\\'s {number}')") for number in range(MANY)]
+    rules = rules_with_tables(engines=engines, target="mysql-9.7")
+    (made,), peak = peak_of(rules, group_of([BEGIN, cached, *names, cached, cached, COMMIT]))
+    texts = [piece.body.rpartition(b"\0")[2] for piece in made.pieces if isinstance(piece, New)]
+    assert texts == [b"INSERT INTO i SELECT 1"] * 3
+    assert [isinstance(piece, New) for piece in made.pieces] == [False, True, False, True, True, False]
     assert peak < 5 << 20

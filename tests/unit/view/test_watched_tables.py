@@ -172,7 +172,7 @@ def test_rows_of_a_table_without_transactions_count_beside_others(
 
 
 def test_what_is_watched_follows_what_is_known() -> None:
-    rules = RuleRun(settings())
+    rules = RuleRun(settings(), "9.7.4")
     for definition in ("CREATE DATABASE d", "CREATE TABLE i (a INT)", "CREATE TABLE m (a INT) ENGINE=MyISAM"):
         rules.plan(definition)
     first = rules.rules.watched

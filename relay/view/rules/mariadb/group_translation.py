@@ -26,10 +26,12 @@ from protocol.kernel.codes import (
     XA_PREPARE_EVENT,
     XID_EVENT,
 )
+from protocol.sql.expressions.constructs import Operand
 from protocol.sql.kind import Purpose
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from relay.view.rules.group import Copy, GroupEvent, Later, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import PartKind, control_part
+from relay.view.rules.judged.statement_judge import variable_of
 from relay.view.rules.mariadb.left_out import SEQUENCE
 from relay.view.rules.mariadb.opened_event import (
     PACKED_ROWS,
@@ -43,7 +45,7 @@ from relay.view.rules.mariadb.opened_event import (
 from relay.view.rules.mariadb.parts import MariadbParts
 from relay.view.rules.mariadb.rows.mariadb_tables import ConvertedTable
 from relay.view.rules.mariadb.rows.replaced_rows import check_replaced, may_replace
-from relay.view.rules.statement.logged_query import LoggedQuery, read_logged_query
+from relay.view.rules.statement.logged_query import LoggedQuery, lenient_status, read_logged_query
 from relay.view.stops import transaction_stops
 
 _SUPPRESS_USE: Final = 0x0008
@@ -60,6 +62,8 @@ _SAVEPOINTS: Final = {
     PartKind.ROLLBACK_TO: b"ROLLBACK TO",
     PartKind.RELEASE: b"RELEASE SAVEPOINT",
 }
+_INSERT_ID: Final = b"\2"
+"""The first byte of an Intvar event that assigns a number to AUTO_INCREMENT."""
 _BEFORE_ALL: Final = b"`binlog_relay_rollback`"
 _NO_ROWS_FOLLOW: Final = frozenset(("SELECT", "VALUES", "WITH", "TEMPORARY"))
 """Words of a CREATE that contains its rows, or has none."""
@@ -88,6 +92,10 @@ class GroupTranslation:
         self._pieces: list[Piece] = []
         self._before: list[Piece] = []
         """The events before the next statement that belong to it."""
+        self._variables: dict[str, Operand] = {}
+        """The user variables before the next statement."""
+        self._makes_numbers = False
+        """True if the next statement assigns AUTO_INCREMENT values."""
         self._held = 0
         self._annotation: New | None = None
         self._may_replace = False
@@ -148,8 +156,12 @@ class GroupTranslation:
         elif kind == USER_VAR_EVENT:
             body = self._group.body(event)
             made = self._parts.statuses.user_variable(body)
+            self._variables.update((variable_of(body),))
             _join(self._before, _copied(event) if made == body else _changed(event, made))
         elif kind in _BEFORE_STATEMENT:
+            self._makes_numbers = self._makes_numbers or (
+                kind == INTVAR_EVENT and self._group.body(event, 1) == _INSERT_ID
+            )
             _join(self._before, _copied(event))
         elif kind in _AS_THEY_ARE:
             self._flush_before()
@@ -288,7 +300,15 @@ class GroupTranslation:
         status = self._parts.statuses.translate(query.status, query.raw, is_dml=is_dml)
         statements.left_out.clear()
         rows_follow = self._rows_follow(event, query)
-        texts = [query.raw] if is_control else statements.translate(query, status, rows_follow=rows_follow)
+        variables, self._variables = self._variables, {}
+        makes_numbers, self._makes_numbers = self._makes_numbers, False
+        texts = (
+            [query.raw]
+            if is_control
+            else statements.translate(
+                query, status, rows_follow=rows_follow, variables=variables, makes_numbers=makes_numbers
+            )
+        )
         self.left_out += statements.left_out
         if not texts:
             self._before = []
@@ -298,7 +318,9 @@ class GroupTranslation:
         self._flush_before()
         flags = event.flags & _KEPT_FLAGS
         kind = EXECUTE_LOAD_QUERY_EVENT if query.is_load else QUERY_EVENT
-        made = read_query(kind, body, self._group.post_lengths[kind])._replace(status_variables=status.status)
+        lenient = statements.lenient and not is_control
+        written = lenient_status(status.status) if lenient else status.status
+        made = read_query(kind, body, self._group.post_lengths[kind])._replace(status_variables=written)
         events = [
             New(kind, flags, event.timestamp, event.server_id, made._replace(text=text).encode()) for text in texts
         ]

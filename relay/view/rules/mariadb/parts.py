@@ -1,9 +1,14 @@
 """The parts of one view's rules, made for its settings."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from protocol.sql.expressions.constructs import Operand
 from protocol.sql.kind import kind_of
+from protocol.sql.tables.source_table import Column, TableName
 from relay.view.rules.foreign_key_rules import BY_THE_SERVER_SINCE
+from relay.view.rules.judged.converted_columns import check_conversions
+from relay.view.rules.judged.statement_judge import Columns, KnownSource, StatementJudge
 from relay.view.rules.mariadb.left_out import ACCOUNT, PART, SEQUENCE
 from relay.view.rules.mariadb.rows.column_rule import TargetChoice
 from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_definition
@@ -24,12 +29,27 @@ class StatementsOfView:
         self._settings = settings
         self._tables = tables
         self._collations = collations
+        self._judge = StatementJudge(settings.target_version, settings.accept)
         self.left_out: list[tuple[str, str]] = []
         """The kinds of `LeftOut`, each with a description, since it was emptied."""
+        self.lenient = False
+        """True if replicas must run the statement that was translated last without strict mode."""
 
-    def translate(self, query: LoggedQuery, status: TranslatedStatus, *, rows_follow: bool) -> list[bytes]:
+    def translate(
+        self,
+        query: LoggedQuery,
+        status: TranslatedStatus,
+        *,
+        rows_follow: bool,
+        variables: Mapping[str, Operand] | None = None,
+        makes_numbers: bool = False,
+    ) -> list[bytes]:
         """Return the resulting texts, of which all but the last commit; none: it is left out. `rows_follow`: rows of its transaction
-        follow it. Raises: Untranslatable."""
+        follow it. `variables` and `makes_numbers` are as for `StatementJudge.check`, whose result is in `lenient` then. Raises:
+        Untranslatable.
+        """
+        self.lenient = False
+        self._judge.note_source(query.server_version)
         context = StatementContext(
             query.schema_bytes,
             status.sql_mode,
@@ -44,8 +64,15 @@ class StatementsOfView:
             query.thread_id,
             status.if_exists,
             self._keys_by_server(status.status),
+            self._settings.accept,
+            self._judge.is_needed,
         )
         made = translate_statement(query.raw, context, self._tables)
+        if made.texts and not rows_follow:
+            known = KnownSource(self._columns_of(query.thread_id), self._tables.programs_of)
+            check_conversions(query, known, self._judge)
+            state = None if self._tables.temporary else self._tables.changes
+            self.lenient = self._judge.check(query, known, variables or {}, makes_numbers=makes_numbers, state=state)
         told = ToldDefinition(
             made.source,
             made.replica,
@@ -62,6 +89,15 @@ class StatementsOfView:
             self.left_out.append((made.left_out, first_words(query.raw, query.server_version)))
         self.left_out += [(PART, report) for report in made.reports]
         return list(made.texts)
+
+    def _columns_of(self, thread_id: int) -> Columns:
+        tables = self._tables
+
+        def columns_of(name: TableName) -> Sequence[Column]:
+            known = None if tables.is_temporary(thread_id, name) else tables.get(name)
+            return known.columns if known is not None else ()
+
+        return columns_of
 
     def _keys_by_server(self, status: bytes) -> bool:
         """Return whether replicas execute foreign keys differently than a MariaDB in a statement with these variables."""

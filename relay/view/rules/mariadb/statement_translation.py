@@ -9,6 +9,7 @@ from protocol.sql.edits import edited
 from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE
+from protocol.sql.statements.named_tables import written_tables
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import CreateTable, Statement
 from protocol.sql.tables.server_dialect import DefaultCollations
@@ -27,6 +28,8 @@ from relay.view.rules.mariadb.statement.executable_comments import opened_text
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
+from relay.view.rules.refused.written_statement import written_for_mariadb
+from relay.view.rules.statement.account_tables import is_service_table
 from relay.view.stops import definition_stops, statement_stops
 
 ACCOUNT: Final = "account"
@@ -103,7 +106,7 @@ class _Translation:
             last = self._text
             if words.is_changed or self._differs:
                 last = edited(self._opened, words.edits)
-            texts = (*self._first, last)
+            texts = (*self._first, self._taken(last))
         return StatementTranslation(
             texts,
             self._left_out,
@@ -118,6 +121,12 @@ class _Translation:
             tuple(self._programs),
             tuple(self._programs_dropped),
         )
+
+    def _taken(self, text: bytes) -> bytes:
+        """Return the text as the target takes it. Raises: Untranslatable."""
+        context = self._words.context
+        query = replace(context.query(text), server_version=_TARGET_VERSION.format(*context.target))
+        return written_for_mariadb(query, context.target, context.accept)
 
     def _at_source(self) -> Statement | None:
         """Return the definition as the source understood it."""
@@ -137,9 +146,12 @@ class _Translation:
         words = self._words
         if words.word() == "SET" and words.word(1) == "STATEMENT":
             self._prefix()
-        self._check_system_tables()
+        if not self._is_of_service():
+            self._check_system_tables()
         word = words.word()
-        if word == "CREATE":
+        if self._is_of_service():
+            self._left_out = NOTHING
+        elif word == "CREATE":
             self._create()
         elif word == "ALTER":
             self._alter()
@@ -178,6 +190,18 @@ class _Translation:
             depth += {"(": 1, ")": -1}.get(words.take().upper, 0)
         words.take()
         words.cut_before(words.at)
+
+    def _is_of_service(self) -> bool:
+        """Return whether it changes only tables of the service that runs the source, such as the heartbeat of RDS."""
+        words = self._words
+        is_about = (
+            words.word() in ("INSERT", "REPLACE", "UPDATE", "DELETE")
+            and b"mysql" in (words.query.raw[:256] + words.schema.encode()).lower()
+        )
+        if not is_about:
+            return False
+        tables = written_tables(words.query)
+        return bool(tables) and all(map(is_service_table, tables))
 
     def _check_system_tables(self) -> None:
         """Stop statements that change rows of MariaDB's own tables: MySQL's have other columns."""
@@ -257,8 +281,9 @@ class _Translation:
         words.at = start
         exists = if_not_exists(words)
         schema, name = words.table_name()
-        table, event = None, ""
+        table, event, timing = None, "", ""
         if kind == TRIGGER:
+            timing = words.word()
             while words.at < words.end and words.word() != "ON":
                 event = words.take().upper
             words.expect("ON")
@@ -267,11 +292,13 @@ class _Translation:
                 raise UnsupportedSyntax("the table of a trigger")
         body = words.at
         words.at = at
-        named = named_words(words, body, words.end, schema, is_program=True)
+        named = named_words(words, body, words.end, schema, is_program=True, is_view=kind == VIEW)
         if exists is None or not any(one.name[0] == kind for one in self._known.programs_of((schema, name))):
             # MariaDB's triggers for several events: INSERT OR UPDATE
             several = kind == TRIGGER and "OR" in {words.at_word(index) for index in range(start, body)}
-            self._programs.append(KnownProgram((kind, schema, name), named, table, "" if several else event))
+            text = words.query.text[words.tokens[body].start :] if kind != VIEW else ""
+            made = KnownProgram((kind, schema, name), named, table, "" if several else event, text, timing=timing)
+            self._programs.append(made._replace(sql_mode=words.context.sql_mode))
 
     def _replaced_index(self, at: int) -> None:
         """Translate CREATE OR REPLACE INDEX: DROP where it exists."""

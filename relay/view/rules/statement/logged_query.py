@@ -8,9 +8,13 @@ from protocol.binlog.query import Query, read_query
 from protocol.binlog.schema.column_charsets import charset_of_column
 from protocol.binlog.status_variables import CATALOG, CHARSETS, FLAGS, SQL_MODE, encode_status, known_values
 from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT
+from protocol.sql.expressions.statement_shape import shape_of
 from protocol.sql.lexer import SqlToken, TokenKind
+from protocol.sql.sql_mode import STRICT
 from protocol.sql.statements.statement import SqlStatement
 
+_FIXED: Final = 13
+"""The bytes of a Query event before its status variables."""
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
 # The variables of a statement that our own BEGIN and COMMIT copy: flags, sql_mode, catalog, character sets.
 _TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
@@ -39,6 +43,11 @@ class LoggedQuery(SqlStatement):
         """The sql_mode under which it ran."""
         return int.from_bytes(self._values.get(SQL_MODE, b""), "little")
 
+    @cached_property
+    def shape(self) -> str | None:
+        """Its shape, by which rules remember what they found; None: it has none."""
+        return shape_of(self.text, self.sql_mode)
+
     @property
     def foreign_key_checks(self) -> bool:
         """True if it ran with foreign_key_checks = 1."""
@@ -48,12 +57,18 @@ class LoggedQuery(SqlStatement):
         """Return the body of the event with another statement."""
         return self.head + raw
 
+    @property
+    def lenient_head(self) -> bytes:
+        """The same as `head` with a sql_mode that is not strict, for a Query event."""
+        at = self.head.index(self.status, _FIXED)
+        return self.head[:at] + lenient_status(self.status) + self.head[at + len(self.status) :]
+
     def control(self, text: bytes) -> bytes:
         """Return the body of a Query for BEGIN or COMMIT of the same connection, in the same database, under the same modes."""
         status = encode_status({code: value for code, value in self._values.items() if code in _TAKEN_OVER})
         return Query(self.thread_id, 0, 0, status, self.schema_bytes, text).encode()
 
-    @property
+    @cached_property
     def charset(self) -> str | None:
         """The character set of the client that wrote it."""
         return charset_of_column(int.from_bytes(self._values.get(CHARSETS, b"")[:2], "little"))
@@ -76,6 +91,14 @@ def read_logged_query(event_type: int, body: bytes, post_lengths: bytes, server_
         server_version=server_version,
         is_load=event_type == EXECUTE_LOAD_QUERY_EVENT,
     )
+
+
+def lenient_status(status: bytes) -> bytes:
+    """Return the status variables of a statement with a sql_mode that is not strict."""
+    values = known_values(status)
+    unknown = status[len(encode_status(values)) :]
+    mode = int.from_bytes(values.get(SQL_MODE, b""), "little") & ~STRICT
+    return encode_status({**values, SQL_MODE: mode.to_bytes(8, "little")}) + unknown
 
 
 def is_word(token: SqlToken, *words: str) -> bool:

@@ -8,9 +8,18 @@ from protocol.sql.server_version import version_numbers
 from protocol.sql.statements.named_tables import read_tables
 from protocol.sql.statements.program_statements import DroppedPrograms, WrittenProgram, body_of, read_program
 from protocol.sql.statements.statement_names import defined_names
+from protocol.sql.tables.altered_table import table_of
 from protocol.sql.tables.ddl_parser import read_statement
-from protocol.sql.tables.ddl_statement import AlterTable, CreateDatabase, RenameTables, TableDefinition, needs
-from protocol.sql.tables.source_table import RESTRICT, ForeignKey, TableName
+from protocol.sql.tables.ddl_statement import (
+    AlterTable,
+    CreateDatabase,
+    CreateTable,
+    RenameTables,
+    TableDefinition,
+    needs,
+    needs_everything,
+)
+from protocol.sql.tables.source_table import RESTRICT, Column, ForeignKey, TableName
 from relay.source_tables.applied_definition import DefiningSession, apply_definition
 from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram, RoutineBody
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -57,6 +66,7 @@ def _is_about_tables(query: LoggedQuery) -> bool:
 
 def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinition) -> None:
     if isinstance(made, AlterTable):
+        engines.alter_columns(made.name, made, query.thread_id)
         if made.engine:
             engines.alter_engine(made.name, made.engine, query.thread_id)
         facts = engines.facts(made.name, query.thread_id)
@@ -78,7 +88,7 @@ def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinitio
             checked=query.foreign_key_checks,
         )
     elif made.temporary:
-        engines.create_temporary(query.thread_id, made.name, made.engine, query.server_version)
+        engines.create_temporary(query.thread_id, made.name, made.engine, query.server_version, _columns(made))
     else:
         engines.create(
             made.name,
@@ -87,7 +97,17 @@ def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinitio
             if_not_exists=made.if_not_exists,
             keys=_foreign_keys(query, made) if takes_foreign_keys(made.engine) else (),
             checked=query.foreign_key_checks,
+            columns=_columns(made),
         )
+
+
+def _columns(made: CreateTable) -> tuple[Column, ...]:
+    """Return the table's columns; none where some are not known."""
+    try:
+        needs_everything(made)
+        return () if made.written.queried else table_of(made, "").columns
+    except UnsupportedSyntax:
+        return ()
 
 
 def _foreign_keys(query: LoggedQuery, made: TableDefinition) -> list[tuple[str, ForeignKey]]:
@@ -123,11 +143,13 @@ def _learn_program(engines: TableEngines, query: LoggedQuery, made: WrittenProgr
     body = _body_of(query, made, made.name[0])
     if made.kind == TRIGGER:
         key = (TRIGGER, *made.name)
-        text = query.text[query.tokens[made.body].start :]
-        engines.put_program(key, KnownProgram(key, table=made.table, event=made.event, text=text, body=body))
     else:
         key = (made.kind, made.name[0], made.name[1].lower())
-        engines.put_program(key, KnownProgram(key, body=body) if any(body) else None)
+    first = made.body if made.parameters < 0 else made.parameters
+    text = query.text[query.tokens[first].start :] if first >= 0 else ""
+    timing = next((token.upper for token in query.tokens[: made.body] if token.upper in ("BEFORE", "AFTER")), "")
+    learned = KnownProgram(key, table=made.table, event=made.event, text=text, body=body, timing=timing)
+    engines.put_program(key, learned._replace(sql_mode=query.sql_mode))
 
 
 def _learn_view(engines: TableEngines, query: LoggedQuery, name: TableName) -> None:

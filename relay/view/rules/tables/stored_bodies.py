@@ -56,7 +56,7 @@ class StoredBodies:
         for program in programs:
             if program.name[0] == VIEW:
                 continue
-            stored = StoredBody(program.told, program.body)
+            stored = StoredBody(program.title, program.body)
             self._all.append(stored)
             of_name = in_lower_case(program.set_off_with)
             if program.table is not None:

@@ -5,8 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from protocol.sql.engines import default_engine, has_transactions, takes_foreign_keys
+from protocol.sql.lexer import UnsupportedSyntax
+from protocol.sql.tables.altered_table import alter_table
+from protocol.sql.tables.ddl_statement import AlterTable, needs_everything
 from protocol.sql.tables.foreign_key_names import last_number, made_up_name
-from protocol.sql.tables.source_table import ForeignKey, Table, TableName
+from protocol.sql.tables.source_table import Column, ForeignKey, Table, TableName
 from relay.source_tables.known_table import UNKNOWN_ENGINE, KnownTable
 from relay.source_tables.names import in_lower_case
 from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram
@@ -56,6 +59,8 @@ class TableEngines(SourceTables):
             return None
         without = [name for name, engine in self._known.items() if has_transactions(engine) is False]
         names = [(schema, table) for schema, _, table in (name.partition(".") for name in without)]
+        if not self._without:
+            return names
         return names + [name for name, known in self._tables.items() if known.keeps_rollbacks]
 
     def with_triggers(self) -> list[TableName]:
@@ -174,6 +179,7 @@ class TableEngines(SourceTables):
         if_not_exists: bool = False,
         keys: NamedKeys = (),
         checked: bool = True,
+        columns: tuple[Column, ...] = (),
     ) -> None:
         """CREATE TABLE that succeeded. checked: under foreign_key_checks = 1, so that no table can refer to it yet."""
         if if_not_exists and self._may_have_existed(name, keys):
@@ -181,7 +187,7 @@ class TableEngines(SourceTables):
         foreign = _named((), name[1], keys)
         is_complete = name[0] in self._complete
         made = KnownTable(
-            Table(*name, engine, foreign_keys=foreign),
+            Table(*name, engine, columns, foreign_keys=foreign),
             default_engine=default_engine(server_version),
             since_create=True,
             references_known=checked or is_complete,
@@ -191,6 +197,8 @@ class TableEngines(SourceTables):
     def _may_have_existed(self, name: TableName, keys: NamedKeys = ()) -> bool:
         """Whether CREATE TABLE IF NOT EXISTS may have done nothing; then the table that exists keeps what is known of it."""
         exists = self.exists(name)
+        if exists is None:
+            self.want(name)
         if exists is None and in_lower_case(name) in self._alike:
             self.doubt(name)
             self.alter_foreign_keys(name, added=keys)
@@ -201,10 +209,42 @@ class TableEngines(SourceTables):
             self.put(name, KnownTable(Table(*name, UNKNOWN_ENGINE, foreign_keys=foreign)))
         return exists is not False
 
-    def create_temporary(self, thread_id: int, name: TableName, engine: str, server_version: str) -> None:
+    def create_temporary(
+        self, thread_id: int, name: TableName, engine: str, server_version: str, columns: tuple[Column, ...] = ()
+    ) -> None:
         """Apply CREATE TEMPORARY TABLE."""
         default = default_engine(server_version)
-        self.put_temporary(thread_id, name, KnownTable(Table(*name, engine), default_engine=default, since_create=True))
+        made = KnownTable(Table(*name, engine, columns), default_engine=default, since_create=True)
+        self.put_temporary(thread_id, name, made)
+
+    def columns_of(self, name: TableName, thread_id: int) -> tuple[Column, ...]:
+        """Return the columns of a table as a connection sees it; none: they are not known."""
+        temporary = self._temporary.get((thread_id, *name)) if self._temporary else None
+        known = temporary or self.get(name)
+        return known.columns if known is not None else ()
+
+    def alter_columns(self, name: TableName, made: AlterTable, thread_id: int) -> None:
+        """Apply the clauses of ALTER TABLE to the columns; they are not known any more where one cannot be read. Nor are those of
+        tables that differ in case alone, where no such table is known: it may be one of them.
+        """
+        temporary = self._temporary.get((thread_id, *name))
+        known = temporary or self.get(name)
+        if known is None:
+            for other in self._others(name):
+                self._put_table(self._tables[other]._replace(table=replace(self._tables[other].table, columns=())))
+            return
+        if not known.columns:
+            return
+        try:
+            needs_everything(made)
+            columns = alter_table(known.table, made.clauses, ("", "")).columns
+        except UnsupportedSyntax:
+            columns = ()
+        altered = known._replace(table=replace(known.table, columns=columns))
+        if temporary is not None:
+            self._set(self._temporary, (thread_id, *name), altered)
+        else:
+            self._put_table(altered)
 
     def create_like(
         self,

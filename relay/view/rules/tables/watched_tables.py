@@ -13,9 +13,11 @@ _BASIS: Final = 2166136261
 _PRIME: Final = 16777619
 
 
-def watched_names(beside_others: list[TableName], always: list[TableName]) -> bytes:
-    """Return the argument of `ViewCopy.watch`. Names that are not in ASCII are always looked at."""
-    table = bytearray(VIEW_WATCHED)
+def watched_names(beside_others: list[TableName], always: list[TableName], *, every: bool = False) -> bytes:
+    """Return the argument of `ViewCopy.watch`. Names that are not in ASCII are always looked at. `every`: so is every statement, but
+    not the rows of all tables.
+    """
+    table = bytearray([ALWAYS if every else 0]) * VIEW_WATCHED
     for names, mark in ((beside_others, BESIDE_OTHERS), (always, ALWAYS)):
         for _schema, name in names:
             table[_number(name)] |= mark

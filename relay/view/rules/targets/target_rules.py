@@ -70,7 +70,9 @@ class TargetRules(GroupRules):
 
     def of_source(self, server_version: str) -> GroupRules:
         """Implement `GroupRules.of_source`."""
-        return self if is_newer(server_version, self._settings) else self._inner or self
+        if is_newer(server_version, self._settings) or self._inner is None:
+            return self
+        return self._inner.of_source(server_version)
 
     def skipped(self, group: SourceGroup) -> None:
         """Implement `GroupRules.skipped`. An XA transaction prepared in a compressed group ends in one that is not compressed."""

@@ -35,7 +35,7 @@ def check_changes(words: EditableStatement, named: NamedWords, known: TablesAtSo
         for program in _set_off(inside, known):
             if program not in seen:
                 seen.add(program)
-                told = f"{way}, and {program.told}" if way else f", in {program.told}"
+                told = f"{way}, and {program.title}" if way else f", in {program.title}"
                 _check(words, program.words, known, told)
                 ways.append((program.words, told))
 

@@ -22,12 +22,16 @@ _BUILT_IN: Final = frozenset(("information_schema", "performance_schema"))
 
 
 def named_words(
-    words: EditableStatement, first: int, stop: int, schema: str, *, is_program: bool = False
+    words: EditableStatement, first: int, stop: int, schema: str, *, is_program: bool = False, is_view: bool = False
 ) -> NamedWords:
-    """Return the names in the words [first, stop). `schema` is that of names without one. `is_program`: a body, or a view's query."""
+    """Return the names in the words [first, stop). `schema` is that of names without one. `is_program`: a body, or a view's query
+    (`is_view`), which no `StatementJudge` reads.
+    """
     at_word, tokens = words.at_word, words.tokens
     upper = {tokens[index].upper for index in range(first, stop) if tokens[index].kind is TokenKind.WORD}
-    differs = differing_function(words, first, stop) or _collate(words, first, stop)
+    differs = differing_function(words, first, stop, is_judged=words.context.is_judged and not is_view) or _collate(
+        words, first, stop
+    )
     if not differs and reads_what_it_changes(words, first, stop):
         differs = "an UPDATE of several tables that reads columns which it changes"
     skipped = set() if is_program else _targets(words, first, stop)

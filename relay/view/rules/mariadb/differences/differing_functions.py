@@ -44,8 +44,9 @@ def is_called(words: ReadWords, index: int) -> bool:
     return words.at_word(index + 1) == "(" and words.at_word(index - 1) not in (".", *_BEFORE_TABLES)
 
 
-def differing_function(words: ReadWords, first: int, stop: int) -> str:
-    """Return the description of what gives other values on MySQL in the words [first, stop); "": nothing.
+def differing_function(words: ReadWords, first: int, stop: int, *, is_judged: bool = False) -> str:
+    """Return the description of what gives other values on MySQL in the words [first, stop); "": nothing. `is_judged`: quotients are
+    judged by what they divide, where the columns are known.
 
     `\\1` is no group of REGEXP_REPLACE there, but `$1`; JSON values lose zeros and their order; SRID 4326 has latitude first; a
     quotient has at least 9 digits after the point at the source, and 4 more than the dividend there.
@@ -53,9 +54,9 @@ def differing_function(words: ReadWords, first: int, stop: int) -> str:
     without: dict[str, int] = {}
     for index in range(first, stop):
         word = words.at_word(index)
-        if word == "/" and not _divides_doubles(words, index):
+        if word == "/" and not is_judged and not _divides_doubles(words, index):
             return "a division (of other numbers than DOUBLE)"
-        if word in _SAME_FUNCTIONS or not is_called(words, index):
+        if word in _SAME_FUNCTIONS or (is_judged and word == "AVG") or not is_called(words, index):
             continue
         if (
             word.startswith(("JSON_", "REGEXP_"))

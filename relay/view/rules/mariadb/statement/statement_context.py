@@ -39,7 +39,8 @@ class StatementContext:
     as numbers. `rows_follow`: the statement is a CREATE TABLE whose rows follow in the same group (CREATE … SELECT in row format).
     `json` says what columns of type JSON become: texts, or MySQL's own JSON. `connection` is the number of the connection's collation
     at the source; 0: not known. `thread_id` is the session's. `drops_if_exists`: a DROP without IF EXISTS is logged with it.
-    `keys_by_server`: foreign keys are InnoDB's at the source, and the server's on replicas.
+    `keys_by_server`: foreign keys are InnoDB's at the source, and the server's on replicas. `accept` is the view's.
+    `is_judged`: a `StatementJudge` looks at the statement, too.
     """
 
     schema: bytes
@@ -55,6 +56,8 @@ class StatementContext:
     thread_id: int = 0
     drops_if_exists: bool = False
     keys_by_server: bool = False
+    accept: tuple[str, ...] = ()
+    is_judged: bool = False
 
     @cached_property
     def target_title(self) -> str:

@@ -1,0 +1,373 @@
+-- == blog (as WordPress writes)
+CREATE TABLE wp_posts (ID BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, post_author BIGINT UNSIGNED NOT NULL DEFAULT '0', post_date DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00', post_date_gmt DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00', post_content LONGTEXT NOT NULL, post_title TEXT NOT NULL, post_status VARCHAR(20) NOT NULL DEFAULT 'publish', comment_status VARCHAR(20) NOT NULL DEFAULT 'open', post_password VARCHAR(255) NOT NULL DEFAULT '', post_name VARCHAR(200) NOT NULL DEFAULT '', post_modified DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00', post_parent BIGINT UNSIGNED NOT NULL DEFAULT '0', guid VARCHAR(255) NOT NULL DEFAULT '', menu_order INT NOT NULL DEFAULT '0', post_type VARCHAR(20) NOT NULL DEFAULT 'post', comment_count BIGINT NOT NULL DEFAULT '0', PRIMARY KEY (ID), KEY post_name (post_name(191)), KEY type_status_date (post_type, post_status, post_date, ID));
+CREATE TABLE wp_postmeta (meta_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, post_id BIGINT UNSIGNED NOT NULL DEFAULT '0', meta_key VARCHAR(255) DEFAULT NULL, meta_value LONGTEXT, PRIMARY KEY (meta_id), KEY post_id (post_id), KEY meta_key (meta_key(191)));
+CREATE TABLE wp_options (option_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, option_name VARCHAR(191) NOT NULL DEFAULT '', option_value LONGTEXT NOT NULL, autoload VARCHAR(20) NOT NULL DEFAULT 'yes', PRIMARY KEY (option_id), UNIQUE KEY option_name (option_name));
+CREATE TABLE wp_comments (comment_ID BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, comment_post_ID BIGINT UNSIGNED NOT NULL DEFAULT 0, comment_author TINYTEXT NOT NULL, comment_author_IP VARCHAR(100) NOT NULL DEFAULT '', comment_date DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00', comment_content TEXT NOT NULL, comment_karma INT NOT NULL DEFAULT 0, comment_approved VARCHAR(20) NOT NULL DEFAULT '1', user_id BIGINT UNSIGNED NOT NULL DEFAULT 0);
+CREATE TABLE wp_term_taxonomy (term_taxonomy_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, term_id BIGINT UNSIGNED NOT NULL DEFAULT 0, taxonomy VARCHAR(32) NOT NULL DEFAULT '', description LONGTEXT NOT NULL, parent BIGINT UNSIGNED NOT NULL DEFAULT 0, count BIGINT NOT NULL DEFAULT 0);
+CREATE TABLE wp_term_relationships (object_id BIGINT UNSIGNED NOT NULL DEFAULT 0, term_taxonomy_id BIGINT UNSIGNED NOT NULL DEFAULT 0, term_order INT NOT NULL DEFAULT 0, PRIMARY KEY (object_id, term_taxonomy_id));
+INSERT INTO `wp_posts` (`post_author`, `post_date`, `post_date_gmt`, `post_content`, `post_title`, `post_status`, `post_name`, `post_modified`) VALUES (1, '2020-05-05 10:11:12', '2020-05-05 08:11:12', 'Welcome to WordPress. This is your first post.', 'Hello world!', 'publish', 'hello-world', '2020-05-05 10:11:12');
+INSERT INTO `wp_posts` (`post_author`, `post_date`, `post_date_gmt`, `post_content`, `post_title`, `post_status`, `post_name`, `post_modified`, `post_parent`) VALUES (1, '2020-05-06 10:11:12', '0000-00-00 00:00:00', 'It''s a draft \"quoted\" \\ with 😀 and ü', 'Draft', 'draft', '', '2020-05-06 10:11:12', 1);
+INSERT INTO `wp_options` (`option_name`, `option_value`, `autoload`) VALUES ('siteurl', 'http://example.org', 'yes') ON DUPLICATE KEY UPDATE `option_name` = VALUES(`option_name`), `option_value` = VALUES(`option_value`), `autoload` = VALUES(`autoload`);
+INSERT INTO `wp_options` (`option_name`, `option_value`, `autoload`) VALUES ('_transient_timeout_feed', '1588673472', 'no'), ('_transient_feed', 'a:1:{s:1:"x";i:1;}', 'no'), ('_site_transient_timeout_x', '1', 'no');
+INSERT IGNORE INTO `wp_options` ( `option_name`, `option_value`, `autoload` ) VALUES ('core_updater.lock', '1588673472', 'no') /* LOCK */;
+UPDATE `wp_options` SET `option_value` = 'a:2:{i:0;i:1;i:1;i:2;}' WHERE `option_name` = 'cron';
+UPDATE `wp_options` SET `option_value` = option_value + 1 WHERE `option_name` = 'core_updater.lock';
+DELETE a, b FROM wp_options a, wp_options b WHERE a.option_name LIKE '\_transient\_%' AND a.option_name NOT LIKE '\_transient\_timeout\_%' AND b.option_name = CONCAT( '_transient_timeout_', SUBSTRING( a.option_name, 12 ) ) AND b.option_value < 1588673999;
+DELETE FROM wp_options WHERE option_name LIKE '\_site\_transient\_timeout\_%' AND option_value < 1588673999;
+INSERT INTO `wp_postmeta` (`post_id`, `meta_key`, `meta_value`) VALUES (1, '_edit_lock', '1588673472:1'), (1, '_wp_page_template', 'default'), (2, '_thumbnail_id', '17');
+UPDATE wp_postmeta SET meta_value = REPLACE(meta_value, 'http://old.example.org', 'https://new.example.org');
+UPDATE wp_posts SET guid = REPLACE(guid, 'http://old.example.org', 'https://new.example.org'), post_content = REPLACE(post_content, 'src="http://', 'src="https://') WHERE post_content LIKE '%src="http://%';
+INSERT INTO `wp_comments` (`comment_post_ID`, `comment_author`, `comment_author_IP`, `comment_date`, `comment_content`, `comment_karma`, `comment_approved`, `user_id`) VALUES (1, 'Mr WordPress', '127.0.0.1', '2020-05-05 10:12:00', 'Hi, this is a comment.', 0, '1', 0);
+UPDATE wp_posts SET comment_count = (SELECT COUNT(*) FROM wp_comments WHERE comment_post_ID = 1 AND comment_approved = '1') WHERE ID = 1;
+UPDATE `wp_posts` SET `comment_count` = comment_count + 1 WHERE `ID` = '1';
+-- only mysql
+UPDATE wp_posts SET post_status = 'trash' WHERE post_type = 'post' AND post_status = 'draft' AND DATE_SUB('2021-01-01 00:00:00', INTERVAL 7 DAY) > post_date;
+DELETE FROM wp_posts WHERE post_status = 'auto-draft' AND DATE_SUB(NOW(), INTERVAL 7 DAY) > post_date;
+DELETE FROM `wp_postmeta` WHERE `meta_id` IN ( 3,4,5 );
+DELETE pm FROM wp_postmeta pm LEFT JOIN wp_posts wp ON wp.ID = pm.post_id WHERE wp.ID IS NULL;
+INSERT INTO `wp_term_taxonomy` (`term_id`, `taxonomy`, `description`, `parent`, `count`) VALUES (1, 'category', '', 0, 0);
+INSERT INTO wp_term_relationships (object_id, term_taxonomy_id, term_order) VALUES (1, 1, 0) ON DUPLICATE KEY UPDATE term_order = VALUES(term_order);
+UPDATE wp_term_taxonomy SET count = (SELECT COUNT(*) FROM wp_term_relationships tr JOIN wp_posts p ON p.ID = tr.object_id WHERE tr.term_taxonomy_id = 1 AND p.post_status = 'publish') WHERE term_taxonomy_id = 1;
+UPDATE wp_posts SET menu_order = IF(menu_order > 3, menu_order - 1, menu_order), post_title = TRIM(post_title), post_name = LOWER(post_name);
+UPDATE wp_posts SET post_name = CONCAT(LEFT(post_name, 190), '-', ID) WHERE ID > 1 AND CHAR_LENGTH(post_name) > 0;
+
+-- == wiki (as MediaWiki writes)
+CREATE TABLE page (page_id INT UNSIGNED NOT NULL PRIMARY KEY AUTO_INCREMENT, page_namespace INT NOT NULL, page_title VARBINARY(255) NOT NULL, page_is_redirect TINYINT UNSIGNED NOT NULL DEFAULT 0, page_random REAL UNSIGNED NOT NULL, page_touched BINARY(14) NOT NULL, page_latest INT UNSIGNED NOT NULL, page_len INT UNSIGNED NOT NULL, UNIQUE KEY name_title (page_namespace, page_title));
+CREATE TABLE site_stats (ss_row_id INT UNSIGNED NOT NULL PRIMARY KEY, ss_total_edits BIGINT UNSIGNED DEFAULT 0, ss_good_articles BIGINT UNSIGNED DEFAULT 0, ss_users BIGINT DEFAULT '-1');
+CREATE TABLE objectcache (keyname VARBINARY(255) NOT NULL PRIMARY KEY, value MEDIUMBLOB, exptime DATETIME);
+CREATE TABLE recentchanges (rc_id INT NOT NULL PRIMARY KEY AUTO_INCREMENT, rc_timestamp VARBINARY(14) NOT NULL DEFAULT '', rc_user INT UNSIGNED NOT NULL DEFAULT 0, rc_title VARBINARY(255) NOT NULL DEFAULT '', rc_minor TINYINT UNSIGNED NOT NULL DEFAULT 0, rc_ip VARBINARY(40) NOT NULL DEFAULT '', rc_params BLOB);
+CREATE TABLE job (job_id INT UNSIGNED NOT NULL PRIMARY KEY AUTO_INCREMENT, job_cmd VARBINARY(60) NOT NULL DEFAULT '', job_params BLOB NOT NULL, job_random INT UNSIGNED NOT NULL DEFAULT 0, job_attempts INT UNSIGNED NOT NULL DEFAULT 0, job_token VARBINARY(32) NOT NULL DEFAULT '', job_token_timestamp VARBINARY(14) NULL, job_sha1 VARBINARY(32) NOT NULL DEFAULT '');
+INSERT /* WikiPage::insertOn */ IGNORE INTO `page` (page_namespace,page_title,page_is_redirect,page_random,page_touched,page_latest,page_len) VALUES (0,'Main_Page',0,0.123456789012,'20200505101112',0,0);
+INSERT IGNORE INTO `page` (page_namespace,page_title,page_random,page_touched,page_latest,page_len) VALUES (1,'Grüße',0.5,'20200505101112',0,0);
+UPDATE /* WikiPage::updateRevisionOn */ `page` SET page_latest = 1,page_touched = '20200505101113',page_is_redirect = 0,page_len = 735 WHERE page_id = 1 AND page_latest = 0;
+INSERT INTO `site_stats` (ss_row_id,ss_total_edits,ss_good_articles,ss_users) VALUES (1,0,0,0);
+UPDATE `site_stats` SET ss_total_edits=ss_total_edits+1,ss_good_articles=ss_good_articles+1 WHERE ss_row_id = 1;
+UPDATE `site_stats` SET ss_total_edits = GREATEST(CAST(ss_total_edits AS SIGNED) + -1, 0) WHERE ss_row_id = 1;
+REPLACE INTO `objectcache` (keyname,value,exptime) VALUES ('my_wiki:messages:en','µR*.)JLKUR²','2020-05-06 10:11:12');
+DELETE FROM `objectcache` WHERE (exptime < '2020-05-05 10:11:12') AND keyname IN ('a','b');
+DELETE FROM `objectcache` WHERE keyname = 'my_wiki:a' AND exptime >= '2020-05-05 10:11:12';
+INSERT INTO `recentchanges` (rc_timestamp,rc_user,rc_title,rc_minor,rc_ip,rc_params) VALUES ('20200505101112',1,'Main_Page',0,'127.0.0.1','a:0:{}');
+DELETE FROM `recentchanges` WHERE (rc_timestamp < '20200101000000');
+DELETE FROM `recentchanges` WHERE rc_timestamp < '20200405101112' ORDER BY rc_timestamp LIMIT 100;
+INSERT INTO `job` (job_cmd,job_params,job_random,job_sha1) VALUES ('refreshLinks','a:0:{}',1873645123,'phoiac9h4m842xq45sp7s6u21eteeq1');
+UPDATE `job` SET job_token = 'abcdef',job_token_timestamp = '20200505101112',job_attempts = job_attempts+1 WHERE job_cmd = 'refreshLinks' AND job_token = '' AND job_random >= 1000000 ORDER BY job_random ASC LIMIT 1;
+DELETE FROM `job` WHERE job_cmd = 'refreshLinks' AND job_id = 1;
+UPDATE page SET page_random = 0.25 WHERE page_id = 1;
+UPDATE page SET page_len = LENGTH(page_title) WHERE page_title LIKE 'Main%';
+
+-- == shop (as Magento and PrestaShop write)
+CREATE TABLE product (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, sku VARCHAR(64) NOT NULL, name VARCHAR(255) NOT NULL, price DECIMAL(12,4) NOT NULL DEFAULT 0, special_price DECIMAL(20,6), weight DOUBLE, stock INT NOT NULL DEFAULT 0, active TINYINT(1) NOT NULL DEFAULT 1, created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, category ENUM('book','music','other') NOT NULL DEFAULT 'other', flags SET('new','sale') DEFAULT NULL, UNIQUE KEY (sku));
+CREATE TABLE cart (id INT AUTO_INCREMENT PRIMARY KEY, customer_id INT NULL, items_count INT DEFAULT 0, grand_total DECIMAL(20,4) DEFAULT 0.0000, tax DECIMAL(20,4), is_active SMALLINT DEFAULT 1, updated DATETIME, converted_at DATETIME NULL);
+CREATE TABLE cart_item (id INT AUTO_INCREMENT PRIMARY KEY, cart_id INT NOT NULL, product_id INT UNSIGNED NOT NULL, qty DECIMAL(12,4) NOT NULL DEFAULT 1, price DECIMAL(12,4) NOT NULL DEFAULT 0, row_total DECIMAL(20,4));
+CREATE TABLE sales_daily (day DATE NOT NULL, sku VARCHAR(64) NOT NULL, qty DECIMAL(12,4), total DECIMAL(20,4), orders INT, PRIMARY KEY (day, sku));
+CREATE TABLE orders (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, increment_id VARCHAR(50), state VARCHAR(32), customer_email VARCHAR(128), total DECIMAL(20,4), currency CHAR(3) NOT NULL DEFAULT 'EUR', placed DATETIME NOT NULL, shipped DATE, remote_ip VARCHAR(45), ip INT UNSIGNED);
+INSERT INTO product (sku, name, price, special_price, weight, stock, category, flags) VALUES ('A-1', 'First', 19.99, 15, 1.5, 10, 'book', 'new,sale'), ('B-2', 'Second', '5.50', NULL, 0.25, 0, 'music', ''), ('C-3', 'Third', 100, 99.95, NULL, 7, 'other', NULL);
+UPDATE product SET price = price * 1.19, special_price = ROUND(special_price * 1.19, 2) WHERE category = 'book';
+UPDATE product SET price = ROUND(price, 2);
+UPDATE product SET price = ROUND(price * 1.05, 2), weight = ROUND(weight * 2, 1) WHERE active = 1;
+UPDATE product SET special_price = FLOOR(price) + 0.99, stock = GREATEST(stock - 1, 0) WHERE id = 1 AND stock > 0;
+UPDATE product SET stock = stock - 1 WHERE sku = 'A-1' AND stock >= 1;
+UPDATE product SET active = IF(stock > 0, 1, 0);
+UPDATE product SET active = NOT active WHERE id IN (1, 2);
+UPDATE product SET category = 'other' WHERE category = 'music' AND FIND_IN_SET('sale', flags);
+INSERT INTO cart (customer_id, items_count, updated) VALUES (NULL, 0, NOW());
+INSERT INTO cart (customer_id, items_count, updated) VALUES (7, 0, CURRENT_TIMESTAMP);
+INSERT INTO cart_item (cart_id, product_id, qty, price) SELECT 1, id, 2, price FROM product WHERE sku = 'A-1';
+INSERT INTO cart_item (cart_id, product_id, qty, price) VALUES (LAST_INSERT_ID(), 2, '1.0000', '6.5500');
+UPDATE cart_item SET row_total = qty * price WHERE cart_id = 1;
+UPDATE cart SET items_count = (SELECT IFNULL(SUM(qty), 0) FROM cart_item WHERE cart_id = cart.id), grand_total = (SELECT COALESCE(SUM(row_total), 0) FROM cart_item i WHERE i.cart_id = cart.id) WHERE id = 1;
+UPDATE cart c JOIN (SELECT cart_id, SUM(qty * price) AS total, COUNT(*) AS n FROM cart_item GROUP BY cart_id) t ON t.cart_id = c.id SET c.grand_total = t.total, c.items_count = t.n;
+UPDATE cart SET tax = grand_total * 0.19, grand_total = grand_total + tax WHERE grand_total > 0;
+-- only mysql
+UPDATE cart SET tax = ROUND(grand_total - grand_total / 1.19, 2) WHERE tax IS NOT NULL;
+DELETE FROM cart WHERE is_active = 0 AND updated < DATE_SUB(NOW(), INTERVAL 30 DAY);
+DELETE FROM cart WHERE updated < NOW() - INTERVAL 30 DAY AND converted_at IS NULL AND customer_id IS NULL;
+DELETE i FROM cart_item i LEFT JOIN cart c ON c.id = i.cart_id WHERE c.id IS NULL;
+INSERT INTO orders (increment_id, state, customer_email, total, placed, remote_ip, ip) VALUES (LPAD(1, 9, '0'), 'new', LOWER('John@Example.org'), 45.40, NOW(), '10.0.0.1', INET_ATON('10.0.0.1'));
+INSERT INTO orders (increment_id, state, customer_email, total, placed) SELECT CONCAT('1', LPAD(id, 8, '0')), 'pending', 'x@example.org', grand_total, updated FROM cart ORDER BY id;
+UPDATE orders SET shipped = CURDATE(), state = 'complete' WHERE id = 1;
+UPDATE orders SET shipped = DATE_ADD(DATE(placed), INTERVAL 3 DAY) WHERE shipped IS NULL;
+UPDATE orders SET shipped = DATE(placed) WHERE YEAR(placed) = 2020 AND MONTH(placed) BETWEEN 1 AND 6;
+REPLACE INTO sales_daily (day, sku, qty, total, orders) SELECT DATE(o.placed), p.sku, SUM(i.qty), SUM(i.qty * i.price), COUNT(DISTINCT o.id) FROM orders o JOIN cart_item i ON i.cart_id = o.id JOIN product p ON p.id = i.product_id GROUP BY DATE(o.placed), p.sku ORDER BY 1, 2;
+-- only mysql
+INSERT INTO sales_daily (day, sku, qty, total, orders) SELECT DATE(placed), 'all', 0, SUM(total), COUNT(*) FROM orders WHERE state <> 'canceled' GROUP BY DATE(placed) ON DUPLICATE KEY UPDATE total = VALUES(total), orders = orders + VALUES(orders);
+UPDATE sales_daily SET total = IFNULL(total, 0) + 10.5, qty = COALESCE(qty, 0) + 1 WHERE day >= '2020-01-01' AND day < '2020-02-01';
+UPDATE sales_daily SET orders = orders + 1 WHERE day = CURDATE() AND sku = 'all';
+DELETE FROM sales_daily WHERE day < CURDATE() - INTERVAL 1 YEAR;
+DELETE FROM sales_daily WHERE day BETWEEN '2019-01-01' AND '2019-12-31';
+UPDATE product SET name = CONCAT(UPPER(LEFT(name, 1)), SUBSTRING(name, 2)), updated_at = NOW() WHERE name IS NOT NULL AND name != '';
+UPDATE product p SET p.stock = (SELECT COUNT(*) FROM cart_item i WHERE i.product_id = p.id) WHERE EXISTS (SELECT 1 FROM cart_item i WHERE i.product_id = p.id);
+UPDATE product SET price = CASE WHEN id = 1 THEN 10.00 WHEN id = 2 THEN 20.50 ELSE price END WHERE id IN (1, 2);
+UPDATE product SET stock = CASE id WHEN 1 THEN 5 WHEN 2 THEN 6 WHEN 3 THEN 7 END WHERE id IN (1, 2, 3);
+UPDATE product SET weight = NULLIF(weight, 0), special_price = NULLIF(special_price, price);
+-- only mysql
+UPDATE product SET special_price = price DIV 2, stock = stock % 5, weight = weight / 3 WHERE id < 3;
+INSERT INTO product (sku, name, price) SELECT CONCAT(sku, '-copy'), name, price FROM product WHERE id = 1 UNION ALL SELECT 'D-4', 'Fourth', 4;
+INSERT INTO product (sku, name, price) (SELECT 'E-5', 'Fifth', 5.5) UNION (SELECT 'F-6', 'Sixth', 6);
+INSERT INTO product SET sku = 'G-7', name = 'Seventh', price = '7.7';
+INSERT INTO product VALUES (NULL, 'H-8', 'Eighth', 8, NULL, NULL, DEFAULT, DEFAULT, NOW(), NOW(), 'book', DEFAULT);
+INSERT INTO product (sku, name, price, stock) VALUES ('A-1', 'First', 19.99, 3) ON DUPLICATE KEY UPDATE stock = stock + VALUES(stock), name = VALUES(name), id = LAST_INSERT_ID(id);
+UPDATE product SET price = 9.99 WHERE sku = 'A-1' LIMIT 1;
+UPDATE product SET price = price + 1 ORDER BY id DESC;
+DELETE FROM product WHERE id = 8 LIMIT 1;
+
+-- == monitoring (as Zabbix, Nagios and Cacti write)
+CREATE TABLE history (itemid BIGINT UNSIGNED NOT NULL, clock INT NOT NULL DEFAULT 0, value DOUBLE(16,4) NOT NULL DEFAULT '0.0000', ns INT NOT NULL DEFAULT 0, KEY (itemid, clock));
+CREATE TABLE history_uint (itemid BIGINT UNSIGNED NOT NULL, clock INT NOT NULL DEFAULT 0, value BIGINT UNSIGNED NOT NULL DEFAULT 0, ns INT NOT NULL DEFAULT 0, KEY (itemid, clock));
+CREATE TABLE history_str (itemid BIGINT UNSIGNED NOT NULL, clock INT NOT NULL DEFAULT 0, value VARCHAR(255) NOT NULL DEFAULT '', ns INT NOT NULL DEFAULT 0);
+CREATE TABLE trends (itemid BIGINT UNSIGNED NOT NULL, clock INT NOT NULL DEFAULT 0, num INT NOT NULL DEFAULT 0, value_min DOUBLE NOT NULL DEFAULT 0, value_avg DOUBLE NOT NULL DEFAULT 0, value_max DOUBLE NOT NULL DEFAULT 0, PRIMARY KEY (itemid, clock));
+CREATE TABLE ids (table_name VARCHAR(64) NOT NULL, field_name VARCHAR(64) NOT NULL, nextid BIGINT UNSIGNED NOT NULL, PRIMARY KEY (table_name, field_name));
+CREATE TABLE hosts (hostid BIGINT UNSIGNED NOT NULL PRIMARY KEY, host VARCHAR(128) NOT NULL DEFAULT '', status INT NOT NULL DEFAULT 0, lastaccess INT NOT NULL DEFAULT 0, available INT NOT NULL DEFAULT 0, error VARCHAR(2048) NOT NULL DEFAULT '', errors_from INT NOT NULL DEFAULT 0);
+CREATE TABLE programstatus (instance_id SMALLINT NOT NULL PRIMARY KEY, status_update_time DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00', start_time DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00', is_running SMALLINT NOT NULL DEFAULT 0, last_check DATETIME NULL, latency DOUBLE NOT NULL DEFAULT 0);
+CREATE TABLE poller_output (local_data_id MEDIUMINT UNSIGNED NOT NULL DEFAULT 0, rrd_name VARCHAR(19) NOT NULL DEFAULT '', time TIMESTAMP NOT NULL DEFAULT '2000-01-01 00:00:00', output TEXT NOT NULL, PRIMARY KEY (local_data_id, rrd_name, time));
+insert into history (itemid,clock,ns,value) values (23296,1588673472,123456,0.050000),(23297,1588673472,0,1.5),(23298,1588673472,999999999,-3);
+insert into history_uint (itemid,clock,ns,value) values (23300,1588673472,1,18446744073709551615),(23301,1588673472,1,42);
+insert into history_str (itemid,clock,ns,value) values (23305,1588673472,5,'Linux host 4.9.0'),(23306,1588673472,5,'');
+insert into trends (itemid,clock,num,value_min,value_avg,value_max) values (23296,1588672800,60,0.000000,0.035,0.120000);
+update trends set num=61,value_min=0.000000,value_avg=0.036,value_max=0.12 where itemid=23296 and clock=1588672800;
+insert into ids (table_name,field_name,nextid) values ('events','eventid',0);
+update ids set nextid=nextid+2 where table_name='events' and field_name='eventid';
+insert into hosts (hostid,host,status,error) values (10084,'Zabbix server',0,''),(10085,'web-01',1,'Get value from agent failed: cannot connect to [[10.0.0.1]:10050]');
+update hosts set lastaccess=1588673472 where hostid in (10084,10085);
+update hosts set error='',errors_from=0,available=1 where hostid=10084;
+update hosts set status=1 where host like 'web%' and status<>1;
+delete from history where itemid=23296 and clock<1588673000;
+delete from history where clock<unix_timestamp() - 90*86400;
+delete from history_uint where itemid=23300 and clock<1588600000 limit 5000;
+delete from trends where clock<UNIX_TIMESTAMP(NOW() - INTERVAL 1 YEAR);
+INSERT INTO programstatus SET instance_id='1', status_update_time=FROM_UNIXTIME(1588673472), start_time=FROM_UNIXTIME(1588600000), is_running='1', latency='0.15200' ON DUPLICATE KEY UPDATE instance_id='1', status_update_time=FROM_UNIXTIME(1588673472), is_running='1', latency='0.15200';
+UPDATE programstatus SET last_check=FROM_UNIXTIME(1588673472), latency=latency+0.5 WHERE instance_id='1' AND TIMESTAMPDIFF(SECOND,status_update_time,NOW())<'300';
+-- only mysql
+UPDATE programstatus SET last_check=NOW() WHERE UNIX_TIMESTAMP(status_update_time) < 1588673999;
+INSERT INTO poller_output (local_data_id, rrd_name, time, output) VALUES (1, 'proc', '2020-05-05 10:10:00', '127'), (2, '', FROM_UNIXTIME(1588673400), '1min:0.5 5min:0.6') ON DUPLICATE KEY UPDATE output=VALUES(output);
+DELETE FROM poller_output WHERE local_data_id = 1 AND rrd_name = 'proc' AND time < '2020-05-06 00:00:00';
+DELETE FROM poller_output WHERE time < FROM_UNIXTIME(UNIX_TIMESTAMP() - 86400);
+-- only mysql
+INSERT INTO trends (itemid, clock, num, value_min, value_avg, value_max) SELECT itemid, clock - clock % 3600, COUNT(*), MIN(value), AVG(value), MAX(value) FROM history GROUP BY itemid, clock - clock % 3600 ON DUPLICATE KEY UPDATE num = VALUES(num);
+
+-- == forum (as phpBB, Joomla and Drupal write)
+CREATE TABLE phpbb_topics (topic_id MEDIUMINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, forum_id MEDIUMINT UNSIGNED NOT NULL DEFAULT 0, topic_title VARCHAR(255) NOT NULL DEFAULT '', topic_time INT UNSIGNED NOT NULL DEFAULT 0, topic_views MEDIUMINT UNSIGNED NOT NULL DEFAULT 0, topic_last_post_time INT UNSIGNED NOT NULL DEFAULT 0);
+CREATE TABLE phpbb_sessions (session_id CHAR(32) NOT NULL DEFAULT '' PRIMARY KEY, session_user_id INT UNSIGNED NOT NULL DEFAULT 0, session_start INT UNSIGNED NOT NULL DEFAULT 0, session_time INT UNSIGNED NOT NULL DEFAULT 0, session_ip VARCHAR(40) NOT NULL DEFAULT '', session_browser VARCHAR(150) NOT NULL DEFAULT '', session_page VARCHAR(255) NOT NULL DEFAULT '');
+CREATE TABLE phpbb_users (user_id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, username VARCHAR(255) NOT NULL DEFAULT '', user_posts MEDIUMINT UNSIGNED NOT NULL DEFAULT 0, user_lastvisit INT UNSIGNED NOT NULL DEFAULT 0, user_options INT UNSIGNED NOT NULL DEFAULT 230271, user_birthday VARCHAR(10) NOT NULL DEFAULT '', user_sig MEDIUMTEXT NOT NULL);
+CREATE TABLE jos_content (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, title VARCHAR(255) NOT NULL, introtext MEDIUMTEXT NOT NULL, state TINYINT NOT NULL DEFAULT 0, created DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00', publish_up DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00', publish_down DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00', hits INT UNSIGNED NOT NULL DEFAULT 0, ordering INT NOT NULL DEFAULT 0, checked_out INT UNSIGNED NOT NULL DEFAULT 0, params TEXT NOT NULL, lft INT NOT NULL DEFAULT 0, rgt INT NOT NULL DEFAULT 0);
+CREATE TABLE jos_session (session_id VARBINARY(192) NOT NULL PRIMARY KEY, client_id TINYINT UNSIGNED, time INT NOT NULL DEFAULT 0, data MEDIUMTEXT, userid INT DEFAULT 0, username VARCHAR(150) DEFAULT '');
+CREATE TABLE variable (name VARCHAR(128) NOT NULL DEFAULT '' PRIMARY KEY, value LONGBLOB NOT NULL);
+CREATE TABLE semaphore (name VARCHAR(255) NOT NULL DEFAULT '' PRIMARY KEY, value VARCHAR(255) NOT NULL DEFAULT '', expire DOUBLE NOT NULL);
+CREATE TABLE cache_menu (cid VARCHAR(255) NOT NULL DEFAULT '' PRIMARY KEY, data LONGBLOB, expire INT NOT NULL DEFAULT 0, created INT NOT NULL DEFAULT 0, serialized SMALLINT NOT NULL DEFAULT 0);
+CREATE TABLE node (nid INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, title VARCHAR(255) NOT NULL DEFAULT '', uid INT NOT NULL DEFAULT 0, status INT NOT NULL DEFAULT 1, created INT NOT NULL DEFAULT 0, changed INT NOT NULL DEFAULT 0);
+CREATE TABLE search_index (word VARCHAR(50) NOT NULL DEFAULT '', sid INT UNSIGNED NOT NULL DEFAULT 0, type VARCHAR(16) NOT NULL, score FLOAT DEFAULT NULL, PRIMARY KEY (word, sid, type));
+INSERT INTO phpbb_topics (forum_id, topic_title, topic_time) VALUES (2, 'Welcome', 1588673472), (2, 'Second &amp; last', 1588673999);
+UPDATE phpbb_topics SET topic_views = topic_views + 1, topic_last_post_time = 1588674000 WHERE topic_id = 1;
+UPDATE phpbb_topics SET forum_id = 3 WHERE topic_id IN (1, 2) AND forum_id <> 3;
+INSERT INTO phpbb_sessions (session_id, session_user_id, session_start, session_time, session_ip, session_browser, session_page) VALUES ('0c3a1e9f0c3a1e9f0c3a1e9f0c3a1e9f', 1, 1588673472, 1588673472, '127.0.0.1', 'Mozilla/5.0 (X11; Linux x86_64)', 'index.php');
+UPDATE phpbb_sessions SET session_time = 1588673500, session_page = 'viewtopic.php?f=2&t=1' WHERE session_id = '0c3a1e9f0c3a1e9f0c3a1e9f0c3a1e9f';
+DELETE FROM phpbb_sessions WHERE session_time < 1588670000 AND session_user_id <> 1;
+INSERT INTO phpbb_users (username, user_sig) VALUES ('anna', ''), ('Zoë', 'x');
+UPDATE phpbb_users SET user_posts = user_posts + 1, user_lastvisit = 1588673472 WHERE user_id = 1;
+UPDATE phpbb_users SET user_posts = user_posts - 1 WHERE user_id = 1 AND user_posts > 0;
+UPDATE phpbb_users SET user_options = user_options | 4 WHERE user_id = 2;
+UPDATE phpbb_users SET user_options = user_options & ~4, user_posts = user_posts << 1 WHERE user_id = 2;
+UPDATE phpbb_users SET user_birthday = '31-12-1990' WHERE username = 'ANNA';
+INSERT INTO `jos_content` (`id`,`title`,`introtext`,`state`,`created`,`publish_up`,`publish_down`,`params`) VALUES ('0','About','<p>About</p>','1','2020-05-05 10:11:12','2020-05-05 10:11:12','0000-00-00 00:00:00','{"show":"1"}');
+UPDATE jos_content SET hits = ( hits + 1 ) WHERE id = '1';
+UPDATE `jos_content` SET `checked_out` = 42, `ordering`=`ordering`+1 WHERE `id` = '1';
+UPDATE jos_content SET state = 0 WHERE (publish_down <> '0000-00-00 00:00:00' AND publish_down <= '2020-05-05 10:11:12');
+UPDATE jos_content SET publish_up = '0000-00-00 00:00:00' WHERE publish_up = '0000-00-00 00:00:00';
+UPDATE jos_content SET publish_up = created WHERE publish_up = '0000-00-00 00:00:00' OR publish_up IS NULL;
+UPDATE jos_content SET lft = lft + 2 WHERE lft > 5;
+UPDATE jos_content SET rgt = rgt + 2 WHERE rgt >= 5 ORDER BY rgt DESC;
+UPDATE jos_content SET lft = CASE WHEN lft > 3 THEN lft + 2 ELSE lft END, rgt = CASE WHEN rgt >= 3 THEN rgt + 2 ELSE rgt END WHERE rgt > 2;
+INSERT INTO `jos_session` (`session_id`, `client_id`, `time`) VALUES (x'6162636431323334', 0, 1588673472);
+UPDATE `jos_session` SET `data` = 'joomla|s:4:"TzoyN";', `time` = 1588673500 WHERE `session_id` = x'6162636431323334';
+UPDATE `jos_session` SET `data` = 'x' WHERE `session_id` = 'abcd1234';
+DELETE FROM `jos_session` WHERE `time` < 1588670000;
+INSERT INTO variable (name, value) VALUES ('cron_last', 'i:1588673472;');
+UPDATE variable SET value='i:1588673999;' WHERE ( (name = 'cron_last') );
+INSERT INTO semaphore (name, value, expire) VALUES ('cron', '14206838515eb13a40', '1588673712.4221');
+DELETE FROM semaphore WHERE (name = 'cron') AND (value = '14206838515eb13a40') AND (expire <= '1588673712.4222');
+UPDATE semaphore SET expire = 1588673800.25 WHERE name = 'cron' AND value = '14206838515eb13a40';
+INSERT INTO cache_menu (cid, serialized, created, expire, data) VALUES ('links:main', '1', '1588673472', '0', 'a:1:{i:0;s:1:"x";}');
+UPDATE cache_menu SET serialized='0', created='1588673999', expire='-1', data='y' WHERE ( (cid = 'links:main') );
+DELETE FROM cache_menu WHERE (expire <> '0') AND (expire < '1588673999');
+DELETE FROM cache_menu WHERE (cid LIKE 'links:%' ESCAPE '\\');
+INSERT INTO node (title, uid, status, created, changed) VALUES ('One', '1', '1', '1588673472', '1588673472');
+UPDATE node SET status='0', changed=UNIX_TIMESTAMP() WHERE (nid IN ('1', '2', '3'));
+INSERT INTO search_index (word, sid, type, score) VALUES ('hello', '1', 'node', '12.345'), ('world', '1', 'node', '1') ON DUPLICATE KEY UPDATE score = score + VALUES(score);
+UPDATE search_index SET score = score * 0.5 WHERE word = 'hello';
+DELETE FROM search_index WHERE score < 0.01 AND type = 'node';
+
+-- == orm (as Django, Rails, Hibernate, Doctrine and Laravel write)
+CREATE TABLE auth_user (id INT AUTO_INCREMENT NOT NULL PRIMARY KEY, password VARCHAR(128) NOT NULL, last_login DATETIME(6) NULL, is_superuser BOOL NOT NULL, username VARCHAR(150) NOT NULL UNIQUE, first_name VARCHAR(150) NOT NULL, email VARCHAR(254) NOT NULL, is_active BOOL NOT NULL, date_joined DATETIME(6) NOT NULL, balance NUMERIC(10, 2) NOT NULL DEFAULT 0, score DOUBLE PRECISION NULL, ref CHAR(32) NULL, counter INT UNSIGNED NULL, day DATE NULL, wait BIGINT NULL, at TIME(6) NULL);
+CREATE TABLE django_session (session_key VARCHAR(40) NOT NULL PRIMARY KEY, session_data LONGTEXT NOT NULL, expire_date DATETIME(6) NOT NULL);
+CREATE TABLE auth_group (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(80) NOT NULL UNIQUE, parent_id INT NULL, rank INTEGER NULL, created_at DATETIME NULL, updated_at DATETIME NULL, lock_version INT NOT NULL DEFAULT 0, deleted_at TIMESTAMP NULL DEFAULT NULL, settings TEXT);
+CREATE TABLE jobs (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, queue VARCHAR(191) NOT NULL, payload LONGTEXT NOT NULL, attempts TINYINT UNSIGNED NOT NULL, reserved_at INT UNSIGNED NULL, available_at INT UNSIGNED NOT NULL, created_at INT UNSIGNED NOT NULL);
+CREATE TABLE hibernate_sequence (next_val BIGINT);
+CREATE TABLE QRTZ_TRIGGERS (SCHED_NAME VARCHAR(120) NOT NULL, TRIGGER_NAME VARCHAR(190) NOT NULL, NEXT_FIRE_TIME BIGINT(13) NULL, TRIGGER_STATE VARCHAR(16) NOT NULL, JOB_DATA BLOB NULL, IS_DURABLE VARCHAR(1), PRIMARY KEY (SCHED_NAME, TRIGGER_NAME));
+INSERT INTO `auth_user` (`password`, `last_login`, `is_superuser`, `username`, `first_name`, `email`, `is_active`, `date_joined`) VALUES ('pbkdf2_sha256$150000$abc', NULL, 1, 'admin', '', 'admin@example.org', 1, '2020-05-05 10:11:12.123456'), ('x', '2020-05-05 10:11:12', 0, 'bob', 'Bob', '', 1, '2020-05-05 10:11:12');
+UPDATE `auth_user` SET `last_login` = '2020-05-06 10:11:12.654321' WHERE `auth_user`.`id` = 1;
+UPDATE `auth_user` SET `balance` = (`auth_user`.`balance` + '10.50'), `counter` = (COALESCE(`auth_user`.`counter`, 0) + 1) WHERE `auth_user`.`id` IN (1, 2);
+UPDATE `auth_user` SET `balance` = (`auth_user`.`balance` + 10.50) WHERE `auth_user`.`username` = 'admin';
+UPDATE `auth_user` SET `score` = 1.5e0, `wait` = 3600000000, `at` = '10:11:12.000001', `day` = '2020-05-05' WHERE `auth_user`.`id` = 1;
+UPDATE `auth_user` SET `is_active` = 0 WHERE NOT (`auth_user`.`is_superuser` = 1) AND `auth_user`.`email` = '';
+UPDATE `auth_user` SET `is_active` = 1 WHERE (`auth_user`.`username` LIKE BINARY '%b%' OR `auth_user`.`username` LIKE '%B%');
+UPDATE `auth_user` SET `first_name` = CONCAT(COALESCE(`auth_user`.`first_name`, ''), COALESCE(' x', '')) WHERE `auth_user`.`date_joined` >= '2020-01-01 00:00:00';
+UPDATE `auth_user` SET `first_name` = CASE WHEN `auth_user`.`id` = 1 THEN 'A' WHEN (`auth_user`.`id` = 2) THEN 'B' ELSE NULL END WHERE `auth_user`.`id` IN (1, 2);
+UPDATE `auth_user` SET `day` = CAST(`auth_user`.`date_joined` AS date), `wait` = EXTRACT(YEAR FROM `auth_user`.`date_joined`) WHERE `auth_user`.`date_joined` BETWEEN '2020-01-01 00:00:00' AND '2020-12-31 23:59:59.999999';
+UPDATE `auth_user` SET `date_joined` = (INTERVAL 3600000000 MICROSECOND + `auth_user`.`date_joined`);
+UPDATE `auth_user` SET `day` = DATE(CONVERT_TZ(`auth_user`.`date_joined`, '+00:00', '+02:00'));
+UPDATE `auth_user` SET `first_name` = SUBSTRING(`auth_user`.`first_name`, 1, 3), `counter` = CHAR_LENGTH(`auth_user`.`email`), `email` = LOWER(`auth_user`.`email`);
+DELETE FROM `auth_user` WHERE `auth_user`.`id` IN (SELECT U0.`id` FROM (SELECT `id` FROM `auth_user` WHERE `username` = 'nobody') U0);
+INSERT INTO `django_session` (`session_key`, `session_data`, `expire_date`) VALUES ('k3y', 'ZGF0YQ==', '2020-05-19 10:11:12.500000');
+UPDATE `django_session` SET `session_data` = 'eA==', `expire_date` = '2020-05-20 10:11:12.500000' WHERE `django_session`.`session_key` = 'k3y';
+DELETE FROM `django_session` WHERE `django_session`.`expire_date` < '2020-05-05 10:11:12.000000';
+INSERT IGNORE INTO `auth_group` (`name`, `rank`) VALUES ('a', 1), ('b', 2), ('c', NULL);
+INSERT INTO `auth_group` (`name`, `created_at`, `updated_at`) VALUES ('d', '2020-05-05 10:11:12', '2020-05-05 10:11:12');
+UPDATE `auth_group` SET `name` = 'dd', `updated_at` = '2020-05-05 10:11:13', `lock_version` = 1 WHERE `auth_group`.`id` = 4 AND `auth_group`.`lock_version` = 0;
+UPDATE `auth_group` SET `rank` = COALESCE(`rank`, 0) + 1 WHERE `auth_group`.`id` = 1;
+UPDATE `auth_group` SET `lock_version` = `lock_version` + 1, `deleted_at` = '2020-05-06 00:00:00' WHERE `auth_group`.`parent_id` IS NULL AND `auth_group`.`name` <> 'a';
+UPDATE `auth_group` SET `rank` = (`rank` - 1) WHERE (`auth_group`.`parent_id` IS NULL AND `auth_group`.`rank` > 1 AND `auth_group`.`rank` <= 5);
+update `auth_group` set `settings` = '{"a":1}', `auth_group`.`updated_at` = '2020-05-07 00:00:00' where `id` = 1 and `auth_group`.`deleted_at` is null;
+update auth_group g set g.name=concat(g.name, '!'), g.lock_version=g.lock_version+1 where lower(g.name) like 'd%' and g.lock_version=1;
+INSERT INTO `jobs` (`queue`, `attempts`, `reserved_at`, `available_at`, `created_at`, `payload`) VALUES ('default', 0, NULL, 1588673472, 1588673472, '{"job":"x"}');
+UPDATE `jobs` SET `reserved_at` = 1588673500, `attempts` = 1 WHERE `id` = 1;
+DELETE FROM `jobs` WHERE `id` = 1;
+INSERT INTO hibernate_sequence VALUES ( 1 );
+UPDATE hibernate_sequence SET next_val= 2 WHERE next_val=1;
+INSERT INTO QRTZ_TRIGGERS (SCHED_NAME, TRIGGER_NAME, NEXT_FIRE_TIME, TRIGGER_STATE, JOB_DATA, IS_DURABLE) VALUES('s', 't', 1588673472000, 'WAITING', x'aced0005', '1');
+UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'ACQUIRED' WHERE SCHED_NAME = 's' AND TRIGGER_NAME = 't' AND TRIGGER_STATE = 'WAITING';
+UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'WAITING', NEXT_FIRE_TIME = -1 WHERE SCHED_NAME = 's' AND (TRIGGER_STATE = 'ACQUIRED' OR TRIGGER_STATE = 'BLOCKED');
+INSERT INTO QRTZ_TRIGGERS (SCHED_NAME, TRIGGER_NAME, NEXT_FIRE_TIME, TRIGGER_STATE, JOB_DATA) VALUES ('s', 'u', NULL, 'WAITING', _binary '\0\x01abc');
+
+-- == reports (as nightly jobs write)
+CREATE TABLE calls (id INT AUTO_INCREMENT PRIMARY KEY, started DATETIME NOT NULL, ended DATETIME NULL, src VARCHAR(80), dst VARCHAR(80), seconds INT, cost DECIMAL(10,5), rate FLOAT, agent_id INT, disposition VARCHAR(45), at TIMESTAMP NULL, t TIME, d DATE, y YEAR, code CHAR(5), big BIGINT, ok BIT(1) NOT NULL DEFAULT b'0');
+CREATE TABLE agents (id INT PRIMARY KEY, name VARCHAR(100), team CHAR(10), hired DATE, salary DECIMAL(9,2), boss INT NULL);
+CREATE TABLE monthly (month CHAR(7) NOT NULL, agent_id INT NOT NULL, n INT, seconds BIGINT, cost DECIMAL(14,4), longest INT, average DECIMAL(10,4), names TEXT, PRIMARY KEY (month, agent_id));
+CREATE TABLE log (id INT AUTO_INCREMENT PRIMARY KEY, who VARCHAR(100), what TEXT, at DATETIME, n BIGINT);
+INSERT INTO agents VALUES (1, 'Anna', 'north', '2015-03-01', 3000, NULL), (2, 'Bob', 'south', '2018-11-15', 2500.50, 1), (3, 'Cleo', 'north', NULL, 2700, 1);
+INSERT INTO calls (started, ended, src, dst, seconds, cost, rate, agent_id, disposition, at, t, d, y, code, big, ok) VALUES ('2020-05-05 10:11:12', '2020-05-05 10:15:00', '+49 30 1234', '110', 228, 1.14, 0.3, 1, 'ANSWERED', '2020-05-05 10:11:12', '10:11:12', '2020-05-05', 2020, '00012', 12345678901, 1), ('2020-05-06 23:59:59', NULL, NULL, '0800', NULL, NULL, NULL, 2, 'NO ANSWER', NULL, '00:00:01', NULL, 1999, 'x', -5, b'1');
+UPDATE calls SET seconds = TIMESTAMPDIFF(SECOND, started, ended) WHERE ended IS NOT NULL;
+-- only mysql
+UPDATE calls SET seconds = UNIX_TIMESTAMP(ended) - UNIX_TIMESTAMP(started) WHERE ended > started;
+-- only mysql
+UPDATE calls SET cost = seconds / 60 * rate WHERE rate IS NOT NULL;
+-- only mysql
+UPDATE calls SET cost = ROUND(seconds / 60 * 0.05, 4) WHERE seconds > 0;
+-- only mysql
+UPDATE calls SET cost = CEIL(seconds / 60) * 0.05, ended = started + INTERVAL seconds SECOND WHERE seconds IS NOT NULL;
+UPDATE calls SET ended = DATE_ADD(started, INTERVAL 90 SECOND) WHERE ended IS NULL;
+UPDATE calls SET d = DATE(started), t = TIME(started), y = YEAR(started) WHERE d IS NULL;
+-- only mysql
+UPDATE calls SET d = LAST_DAY(started), code = LPAD(id, 5, '0') WHERE id = 2;
+UPDATE calls SET src = REPLACE(REPLACE(src, ' ', ''), '+', '00'), dst = TRIM(LEADING '0' FROM dst) WHERE src IS NOT NULL;
+UPDATE calls SET src = CONCAT('0', SUBSTR(src, 5)) WHERE src LIKE '0049%';
+UPDATE calls SET disposition = CASE WHEN seconds > 0 THEN 'ANSWERED' WHEN seconds = 0 THEN 'BUSY' ELSE 'FAILED' END;
+UPDATE calls c JOIN agents a ON a.id = c.agent_id SET c.disposition = a.team, c.cost = c.cost + 1 WHERE a.name = 'Anna' AND c.started >= '2020-05-01';
+UPDATE calls SET ok = 1, at = NOW() WHERE ok = 0 OR ok IS NULL;
+UPDATE calls SET big = big * 1000 + agent_id, rate = rate * 1.1 WHERE big > 0;
+-- only mysql
+UPDATE calls SET at = IF(at > NOW(), at, NOW()) WHERE id = 1;
+-- only mysql
+UPDATE calls SET at = COALESCE(at, started), ended = IFNULL(ended, NOW());
+-- only mysql
+UPDATE calls SET at = GREATEST(at, started), d = LEAST(d, CURDATE());
+UPDATE calls SET seconds = IF(ended IS NULL, 0, seconds), disposition = IF(disposition = 'BUSY', 'NO ANSWER', disposition);
+UPDATE agents SET salary = salary * 1.03 WHERE hired < DATE_SUB(CURDATE(), INTERVAL 2 YEAR);
+UPDATE agents SET salary = salary + 100 WHERE DATEDIFF(CURDATE(), hired) > 365 AND team IN ('north', 'south');
+UPDATE agents SET salary = TRUNCATE(salary, 0), hired = STR_TO_DATE('01.02.2019', '%d.%m.%Y') WHERE hired IS NULL;
+UPDATE agents SET name = CONCAT(name, ' (', team, ')'), boss = NULL WHERE boss = 1;
+UPDATE agents SET name = SUBSTRING_INDEX(name, ' ', 1);
+-- only mysql
+INSERT INTO monthly (month, agent_id, n, seconds, cost, longest, average) SELECT DATE_FORMAT(started, '%Y-%m'), agent_id, COUNT(*), SUM(seconds), SUM(cost), MAX(seconds), AVG(seconds) FROM calls GROUP BY DATE_FORMAT(started, '%Y-%m'), agent_id;
+-- only mysql
+INSERT INTO monthly (month, agent_id, n, seconds) SELECT DATE_FORMAT(started, '%Y-%m') AS m, agent_id, COUNT(*) AS c, IFNULL(SUM(seconds), 0) FROM calls WHERE started >= '2020-05-01' AND started < '2020-06-01' GROUP BY m, agent_id HAVING c > 0 ON DUPLICATE KEY UPDATE n = VALUES(n), seconds = VALUES(seconds);
+-- only mysql
+REPLACE INTO monthly (month, agent_id, n, names) SELECT '2020-06', team = 'north', COUNT(*), GROUP_CONCAT(name ORDER BY id SEPARATOR ', ') FROM agents GROUP BY team = 'north';
+DELETE FROM monthly WHERE month < DATE_FORMAT(NOW() - INTERVAL 5 YEAR, '%Y-%m');
+DELETE FROM monthly WHERE month = '2020-05' AND agent_id NOT IN (SELECT id FROM agents);
+INSERT INTO log (who, what, at, n) VALUES ('job', CONCAT('rows: ', 5, ' of ', 10.5), NOW(), 1), ('job', 'done', NOW(), NULL);
+INSERT INTO log (who, what, at, n) SELECT 'job', CONCAT('calls of ', agent_id, ': ', COUNT(*)), MAX(started), SUM(seconds) FROM calls GROUP BY agent_id ORDER BY agent_id;
+INSERT INTO log (who, what, at) SELECT name, CONCAT('hired ', DATE_FORMAT(hired, '%d.%m.%Y')), CAST(hired AS DATETIME) FROM agents WHERE hired IS NOT NULL;
+INSERT INTO log (who, what, n) VALUES (LEFT('abcdef', 3), HEX('abc'), CONV('ff', 16, 10)), (REPEAT('x', 5), FORMAT(1234567.891, 2), ABS(-5)), (REVERSE('abc'), UNHEX('414243'), CRC32('abc'));
+INSERT INTO log (who, what, n) SELECT a.name, b.name, DATEDIFF(a.hired, b.hired) FROM agents a LEFT JOIN agents b ON b.id = a.boss WHERE a.id > 1;
+INSERT INTO log (who, n) SELECT name, (SELECT COUNT(*) FROM calls c WHERE c.agent_id = a.id AND c.seconds > 10) FROM agents a ORDER BY a.id;
+DELETE FROM log WHERE at < '2019-01-01' OR at IS NULL AND who = 'nobody';
+DELETE FROM log WHERE id < (SELECT m FROM (SELECT MAX(id) - 1000 AS m FROM log) x);
+CREATE TEMPORARY TABLE tmp_calls SELECT agent_id, COUNT(*) AS n, SUM(cost) AS cost FROM calls GROUP BY agent_id;
+CREATE TABLE calls_2020 AS SELECT * FROM calls WHERE started >= '2020-01-01' AND started < '2021-01-01';
+CREATE TABLE calls_copy LIKE calls;
+INSERT INTO calls_copy SELECT * FROM calls;
+CREATE TABLE team_sizes (team CHAR(10) PRIMARY KEY, n INT) SELECT team, COUNT(*) AS n FROM agents GROUP BY team;
+INSERT INTO log (who, n) VALUES ('sum', 1 + 2 * 3), ('mod', 17 % 5), ('mod', MOD(17, 5)), ('div', 17 DIV 5), ('pow', POW(2, 10)), ('sqrt', SQRT(16)), ('bits', 5 & 3);
+UPDATE log SET n = n + 1, what = CONCAT_WS(' ', what, who, n) WHERE who IN ('sum', 'mod') AND n >= 2 AND n <> 5;
+UPDATE log SET at = '2020-05-05', what = NULL WHERE at = '2020-05-05 00:00:00' OR DATE(at) = '2020-05-06';
+UPDATE log SET at = STR_TO_DATE('2020-05-05 10:11', '%Y-%m-%d %H:%i') WHERE id = 1;
+-- only mysql
+UPDATE log SET what = CONCAT(what, CHAR(10), 'more'), n = INSTR(what, 'a') + LOCATE('b', what) WHERE what IS NOT NULL;
+UPDATE log SET n = FLOOR(n * 1.5), what = IF(n > 3, 'many', 'few') WHERE n BETWEEN 1 AND 100;
+UPDATE log SET n = n XOR 1 WHERE (n = 1 OR n = 0) AND NOT (who = 'job');
+UPDATE log SET n = HOUR(at) * 60 + MINUTE(at), what = DAYNAME(at) WHERE at IS NOT NULL;
+UPDATE log SET n = WEEK(at, 3), what = CONCAT(YEAR(at), '/', WEEKDAY(at), '/', DAYOFWEEK(at), '/', QUARTER(at)) WHERE at IS NOT NULL;
+
+-- == tools (as pt-archiver, pt-heartbeat, gh-ost, sysbench and mysqldump write)
+CREATE TABLE checksums (db CHAR(64) NOT NULL, tbl CHAR(64) NOT NULL, chunk INT NOT NULL, this_crc CHAR(40) NOT NULL, this_cnt INT NOT NULL, ts TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, PRIMARY KEY (db, tbl, chunk));
+CREATE TABLE heartbeat (ts VARCHAR(26) NOT NULL, server_id INT UNSIGNED NOT NULL PRIMARY KEY, file VARCHAR(255) DEFAULT NULL, position BIGINT UNSIGNED DEFAULT NULL);
+CREATE TABLE sbtest1 (id INT UNSIGNED NOT NULL AUTO_INCREMENT, k INT UNSIGNED DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id), KEY k_1 (k));
+CREATE TABLE _sbtest1_gho LIKE sbtest1;
+CREATE TABLE ghost_log (id BIGINT AUTO_INCREMENT PRIMARY KEY, last_update TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, hint VARCHAR(64) CHARACTER SET ascii NOT NULL, value VARCHAR(4096) CHARACTER SET ascii NOT NULL, UNIQUE KEY hint_uidx (hint));
+CREATE TABLE archive_of_sbtest1 LIKE sbtest1;
+INSERT INTO sbtest1 (k, c, pad) VALUES (5012, '68487932199-96439406143', '67847967377'), (4993, '13241531885-45658403807', '63188288836'), (5023, 'x', 'y');
+UPDATE sbtest1 SET k=k+1 WHERE id=1;
+UPDATE sbtest1 SET c='83868641912-28773972837' WHERE id=2;
+DELETE FROM sbtest1 WHERE id=3;
+INSERT INTO sbtest1 (id, k, c, pad) VALUES (3, 4999, 'a', 'b');
+INSERT IGNORE INTO `archive_of_sbtest1`(`id`,`k`,`c`,`pad`) VALUES ('1','5013','68487932199-96439406143','67847967377');
+DELETE FROM `sbtest1` WHERE (`id` = '1');
+DELETE FROM sbtest1 WHERE (((`id` >= '1')) AND ((`id` <= '1'))) AND (k < 1000) LIMIT 100;
+INSERT LOW_PRIORITY IGNORE INTO `_sbtest1_gho` (`id`, `k`, `c`, `pad`) SELECT `id`, `k`, `c`, `pad` FROM `sbtest1` FORCE INDEX(`PRIMARY`) WHERE ((`id` >= '1')) AND ((`id` <= '100')) LOCK IN SHARE MODE /*pt-online-schema-change 1234 copy nibble*/;
+insert /* gh-ost */ ignore into `_sbtest1_gho` (`id`, `k`, `c`, `pad`) (select `id`, `k`, `c`, `pad` from `sbtest1` force index (`PRIMARY`) where (((`id` > _binary'1') or ((`id` = _binary'1'))) and ((`id` < _binary'1000') or ((`id` = _binary'1000')))) lock in share mode);
+insert /* gh-ost */ into ghost_log (id, hint, value) values (NULLIF(1, 0), 'state', 'GhostTableMigrated') on duplicate key update last_update=NOW(), value=VALUES(value);
+insert into ghost_log (id, hint, value) values (NULLIF(0, 0), 'heartbeat at 1', '2020-05-05T10:11:12.123456789+02:00') on duplicate key update last_update=NOW(), value=VALUES(value);
+REPLACE INTO heartbeat (ts, server_id, file, position) VALUES ('2020-05-05T10:11:12.001500', '1', 'binlog.000001', '4711');
+UPDATE heartbeat SET ts='2020-05-05T10:11:13.001500', position='4712' WHERE server_id='1';
+REPLACE INTO `checksums` (db, tbl, chunk, this_cnt, this_crc) SELECT 'd', 'sbtest1', '1', COUNT(*) AS cnt, COALESCE(LOWER(CONV(BIT_XOR(CAST(CRC32(CONCAT_WS('#', `id`, `k`, `c`, `pad`)) AS UNSIGNED)), 10, 16)), 0) AS crc FROM `sbtest1` /*checksum table*/;
+UPDATE checksums SET this_crc = '0', ts = NOW() WHERE db = 'd' AND tbl = 'sbtest1' AND chunk = 1;
+INSERT INTO `sbtest1` VALUES (10,1,'it''s','\\'),(11,2,'line\nend\ttab\0nul',''),(12,3,'bin','ü');
+INSERT INTO sbtest1 (k, c) VALUES (TRUE, 'true'), (FALSE, 'false'), (-0 + 5, 5), (1.4, 1.4), ('7', '7');
+TRUNCATE TABLE archive_of_sbtest1;
+INSERT INTO archive_of_sbtest1 SELECT * FROM sbtest1 WHERE id > 1 ORDER BY id LIMIT 2;
+INSERT INTO archive_of_sbtest1 (k, c) SELECT DISTINCT k, c FROM sbtest1 WHERE k > 100;
+UPDATE sbtest1 t, _sbtest1_gho g SET t.pad = g.c WHERE t.id = g.id AND g.k <> t.k;
+DELETE t FROM sbtest1 t INNER JOIN _sbtest1_gho g USING (id) WHERE g.k = 0;
+DELETE FROM sbtest1 USING sbtest1 JOIN archive_of_sbtest1 a ON a.id = sbtest1.id WHERE a.k IS NULL;
+
+-- == programs (as people keep them in the server)
+CREATE TABLE account (id INT PRIMARY KEY, owner VARCHAR(50) NOT NULL, balance DECIMAL(12,2) NOT NULL DEFAULT 0, changed DATETIME, n INT NOT NULL DEFAULT 0);
+CREATE TABLE movement (id INT AUTO_INCREMENT PRIMARY KEY, account_id INT NOT NULL, amount DECIMAL(12,2) NOT NULL, at DATETIME NOT NULL, note VARCHAR(200));
+CREATE TABLE account_history (id INT AUTO_INCREMENT PRIMARY KEY, account_id INT, old_balance DECIMAL(12,2), new_balance DECIMAL(12,2), who VARCHAR(100), at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, action CHAR(6));
+CREATE TRIGGER account_before BEFORE UPDATE ON account FOR EACH ROW SET NEW.changed = NOW(), NEW.n = OLD.n + 1;
+CREATE TRIGGER account_after AFTER UPDATE ON account FOR EACH ROW BEGIN IF OLD.balance <> NEW.balance THEN INSERT INTO account_history (account_id, old_balance, new_balance, action) VALUES (NEW.id, OLD.balance, NEW.balance, 'update'); END IF; END;
+CREATE TRIGGER movement_after AFTER INSERT ON movement FOR EACH ROW UPDATE account SET balance = balance + NEW.amount WHERE id = NEW.account_id;
+CREATE TRIGGER account_deleted AFTER DELETE ON account FOR EACH ROW INSERT INTO account_history (account_id, old_balance, action) VALUES (OLD.id, OLD.balance, CONCAT('del', 'ete'));
+CREATE FUNCTION vat(amount DECIMAL(12,2)) RETURNS DECIMAL(12,2) DETERMINISTIC RETURN ROUND(amount * 0.19, 2);
+CREATE FUNCTION initials(name VARCHAR(50)) RETURNS VARCHAR(10) CHARSET utf8 DETERMINISTIC BEGIN DECLARE found VARCHAR(10) DEFAULT ''; SET found = UPPER(LEFT(name, 1)); IF LOCATE(' ', name) > 0 THEN SET found = CONCAT(found, UPPER(SUBSTRING(name, LOCATE(' ', name) + 1, 1))); END IF; RETURN found; END;
+CREATE PROCEDURE pay(IN a INT, IN b INT, IN amount DECIMAL(12,2)) BEGIN INSERT INTO movement (account_id, amount, at, note) VALUES (a, -amount, NOW(), CONCAT('to ', b)); INSERT INTO movement (account_id, amount, at, note) VALUES (b, amount, NOW(), CONCAT('from ', a)); END;
+CREATE PROCEDURE fill(IN n INT) BEGIN DECLARE i INT DEFAULT 0; WHILE i < n DO INSERT INTO movement (account_id, amount, at) VALUES (1 + i MOD 2, i * 1.5, NOW() - INTERVAL i DAY); SET i = i + 1; END WHILE; END;
+CREATE PROCEDURE sums() BEGIN DECLARE done INT DEFAULT 0; DECLARE an_id INT; DECLARE total DECIMAL(12,2); DECLARE c CURSOR FOR SELECT account_id, SUM(amount) FROM movement GROUP BY account_id; DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = 1; OPEN c; again: LOOP FETCH c INTO an_id, total; IF done THEN LEAVE again; END IF; UPDATE account SET balance = total WHERE id = an_id; END LOOP; CLOSE c; END;
+INSERT INTO account (id, owner) VALUES (1, 'anna smith'), (2, 'bob'), (3, 'cleo');
+INSERT INTO movement (account_id, amount, at, note) VALUES (1, 100, NOW(), 'first'), (2, '50.25', '2020-05-05 10:11:12', NULL);
+CALL pay(1, 2, 20.5);
+CALL fill(5);
+CALL sums();
+-- only mysql
+UPDATE account SET balance = balance - vat(balance), owner = initials(owner) WHERE id = 1;
+DELETE FROM account WHERE id = 3;
+INSERT INTO account (id, owner, balance) VALUES (4, 'dora', 1), (1, 'anna', 2) ON DUPLICATE KEY UPDATE balance = VALUES(balance);
+REPLACE INTO account (id, owner, balance) VALUES (4, 'dora', 5);
+SET @amount = 12.5;
+SET @name := 'eve';
+INSERT INTO account (id, owner, balance) VALUES (5, @name, @amount);
+UPDATE account SET balance = balance + @amount, owner = CONCAT(@name, '-', id) WHERE id = 5 AND owner = @name;
+SELECT @next := MAX(id) + 1 FROM account;
+INSERT INTO account (id, owner) VALUES (@next, 'next');
+SET @n := 0;
+UPDATE account SET n = (@n := @n + 1) ORDER BY id;
