@@ -27,6 +27,7 @@ _NOT_WANTED: Final = re.compile(
 _TAKEN_INSERTS: Final = 16
 _TIMEOUT_S: Final = 300
 _LONGEST_FILE: Final = 16 << 20
+"""Characters of a file that are read."""
 _PIECES: Final = re.compile(
     r"'(?>(?:[^'\\]++|\\.|'')*)'|\"(?>(?:[^\"\\]++|\\.|\"\")*)\"|`[^`]*`|/\*(?>.*?\*/)|--(?=\s)[^\n]*|\#[^\n]*|[^;'\"`/\#\-]+|.",
     re.DOTALL,
@@ -39,14 +40,14 @@ def package_statements(packages: tuple[str, ...] = PACKAGES) -> Iterator[tuple[s
     missing = []
     for package in packages:
         try:
-            tree = _unpacked(package)
+            tree = unpacked(package)
         except ServerUnavailable as error:
             missing.append(str(error))
             continue
         for path in sorted(tree.rglob("*")):
             name = str(path.relative_to(tree))
             if path.is_file() and not path.is_symlink() and _WANTED.search(name) and not _NOT_WANTED.search(name):
-                for text in statements_of(_text_of(path)):
+                for text in statements_of(text_of(path)[:_LONGEST_FILE]):
                     statement = text.encode("utf-8", "surrogateescape")
                     if _is_taken(statement):
                         yield f"package {package}", statement
@@ -60,7 +61,7 @@ def _is_taken(statement: bytes) -> bool:
     return rare or statement.lstrip()[:6].upper() != b"INSERT"
 
 
-def _unpacked(package: str) -> Path:
+def unpacked(package: str) -> Path:
     """The directory with the package's files, fetched where they are missing. Raises: ServerUnavailable."""
     directory = root_directory() / "schemas" / package
     with locked(f"schemas-{package}"):
@@ -78,11 +79,12 @@ def _unpacked(package: str) -> Path:
     return directory
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """The text of a file, or what is packed in it."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         data = gzip.decompress(data)
-    return data[:_LONGEST_FILE].decode("utf-8", "surrogateescape")
+    return data.decode("utf-8", "surrogateescape")
 
 
 def statements_of(script: str) -> Iterator[str]:
