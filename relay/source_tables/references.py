@@ -3,16 +3,20 @@
 Before 9.6 InnoDB executes them. From 9.6 on the server does, unless innodb_native_foreign_keys is ON, and then (tried: 9.7.4)
 
 - REPLACE does not touch rows that refer to the row by a value that stays, where InnoDB deletes or empties them;
-- a DELETE whose cascade reaches a table twice, and from there another, does not continue the second time.
+- a DELETE whose cascade reaches a table twice, and from there another, does not continue the second time;
+- an UPDATE IGNORE of a row whose new key another row has changes the rows that refer to it, although it leaves the row itself;
+- INSERT … ON DUPLICATE KEY UPDATE is refused (1452) where the row that is not inserted would refer to none.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Final, NamedTuple, TypeVar
 
 from protocol.sql.tables.source_table import CASCADE, SET_NULL, ForeignKey, TableName
 from relay.source_tables.names import in_lower_case
 
 T = TypeVar("T")
+BY_THE_SERVER_SINCE: Final = (9, 6)
+"""The version from which the server and not InnoDB executes foreign keys, where innodb_native_foreign_keys is OFF."""
 _ACTING: Final = (CASCADE, SET_NULL)
 """The actions that change rows. All others refuse: RESTRICT, NO ACTION, and SET DEFAULT, which InnoDB does not have."""
 
@@ -20,6 +24,13 @@ _ACTING: Final = (CASCADE, SET_NULL)
 class _Reference(NamedTuple):
     child: TableName
     on_delete: str
+
+
+class _UpdatedWith(NamedTuple):
+    """A table whose rows change with the columns `referenced`, in lower case; none: those of the primary key."""
+
+    child: TableName
+    referenced: frozenset[str]
 
 
 class References:
@@ -30,7 +41,11 @@ class References:
 
     def __init__(self, keys: Mapping[TableName, Iterable[ForeignKey]]) -> None:
         self._by_parent: dict[TableName, list[_Reference]] = {}
-        """The acting references by parent."""
+        """The references by parent that act where a row is deleted."""
+        self._updated: dict[TableName, list[_UpdatedWith]] = {}
+        """Those that act where a row is updated."""
+        self._referring: dict[TableName, list[TableName]] = {}
+        """The tables that have foreign keys, with those to which they refer."""
         self._parents: dict[TableName, list[TableName]] = {}
         """The parents by child."""
         self._deep: dict[TableName, None] = {}
@@ -43,8 +58,12 @@ class References:
         touched: dict[TableName, None] = {}
         for keys, is_added in ((before, False), (after, True)):
             for key in keys:
+                parent = in_lower_case((key.schema, key.table))
+                _put(self._referring, name, parent, is_added=is_added)
+                if key.on_update in _ACTING:
+                    columns = frozenset(one.lower() for one in key.referenced)
+                    _put(self._updated, parent, _UpdatedWith(name, columns), is_added=is_added)
                 if key.on_delete in _ACTING:
-                    parent = in_lower_case((key.schema, key.table))
                     touched[parent] = None
                     _put(self._by_parent, parent, _Reference(name, key.on_delete), is_added=is_added)
                     _put(self._parents, name, parent, is_added=is_added)
@@ -73,6 +92,19 @@ class References:
     def changed_with(self, parent: TableName) -> list[TableName]:
         """Return the tables whose rows are deleted, or lose a value, with a row of `parent`."""
         return sorted({one.child for one in self._acting(in_lower_case(parent))})
+
+    def refers(self, child: TableName) -> bool:
+        """Return whether the table is known to have foreign keys."""
+        return in_lower_case(child) in self._referring
+
+    def updated_with(self, parent: TableName, columns: Set[str], every: Set[str]) -> list[TableName]:
+        """Return the tables whose rows may change with these columns of a row of `parent`, which has the columns `every`, all in lower
+        case. A column to which a key refers may have got another name since: then it may be any.
+        """
+        some = self._updated.get(in_lower_case(parent), ())
+        return sorted(
+            {one.child for one in some if not one.referenced or one.referenced & columns or not one.referenced <= every}
+        )
 
     def reached_from(self, top: TableName) -> set[TableName]:
         """Return the tables in which a DELETE of `top` may delete or change rows, without it; in lower case."""

@@ -84,14 +84,18 @@ class ImplicitOrder(NamedTuple):
 
 
 class FiredChange(NamedTuple):
-    """Values that a statement writes into a table, for its triggers. `nulls` are the columns, in lower case, that may be given NULL;
-    `absent` those of NOT NULL without a default that an INSERT does not name.
+    """Values that a statement writes into a table. `nulls` are the columns, in lower case, that may be given NULL; `absent` those of
+    NOT NULL without a default that an INSERT does not name; `assigned` those that an UPDATE sets. `ignores`: it has IGNORE.
+    `upserts`: it updates the rows that INSERT … ON DUPLICATE KEY UPDATE does not insert.
     """
 
     event: str
     table: TableName
     nulls: frozenset[str]
     absent: frozenset[str] = frozenset()
+    assigned: frozenset[str] = frozenset()
+    ignores: bool = False
+    upserts: bool = False
 
 
 @dataclass(slots=True)

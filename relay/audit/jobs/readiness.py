@@ -18,8 +18,8 @@ from relay.audit.runner.job import Job
 from relay.audit.shared.table_keys import mapped_tables
 from relay.report.content import Bars, Fact, ReportTable, Section
 from relay.report.text import number_of
+from relay.source_tables.references import BY_THE_SERVER_SINCE
 from relay.view.inspect.dry_run_stops import StopsFound
-from relay.view.rules.foreign_key_rules import BY_THE_SERVER_SINCE
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 
 _SEVERITIES: Final[dict[Effect, Severity]] = {

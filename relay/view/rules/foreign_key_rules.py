@@ -14,6 +14,7 @@ from protocol.sql.statements.named_tables import deletes_from_one, load_replaces
 from protocol.sql.statements.order_dependence import verb_of
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.names import in_lower_case
+from relay.source_tables.references import BY_THE_SERVER_SINCE
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -21,8 +22,6 @@ from relay.view.rules.tables.table_engines import TableEngines
 from relay.view.stops import statement_stops
 from relay.view.stops.stop_reason import TableUnknown, named
 
-BY_THE_SERVER_SINCE: Final = (9, 6)
-"""The version from which the server and not InnoDB executes foreign keys, where innodb_native_foreign_keys is OFF."""
 _REMOVES: Final = ("REPLACE", "DELETE")
 _PERHAPS: Final = (*_REMOVES, "LOAD", "WITH", "")
 """The first words of such statements; none: it is not known whether the server reads the comment before it."""

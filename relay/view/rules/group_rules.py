@@ -23,7 +23,7 @@ from relay.view.rules.refused.written_statement import ReplicaStatements
 from relay.view.rules.rolled_back_statements import RolledBackEffects, UndoneParts, learn_all
 from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.logged_query import AS_LOGGED, LoggedQuery, RunsAs
 from relay.view.rules.sub_transactions import PartRanges, PartRuns, Pieces, SubTransaction
 from relay.view.rules.synthesized_events import begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.tables.table_engines import TableEngines
@@ -61,7 +61,7 @@ class MysqlRules(GroupRules):
         self._watched_at: object = None
         self._risk = TriggerRisk((), False, False)
         self._risk_at: object = None
-        self._judge = StatementJudge(settings.target_version, settings.accept)
+        self._judge = StatementJudge(settings.target_version, settings.accept, settings.foreign_keys)
         self._statements = ReplicaStatements(
             Replicas(settings.target_version, frozenset(settings.accept), becomes_innodb=settings.engines == "innodb")
         )
@@ -232,8 +232,8 @@ class _Planned:
         self._edges = frozenset(part.start for part in edges if part is not None)
         self._stopped: Untranslatable | None = None
         """The first stop by the survey."""
-        self._lenient: set[int] = set()
-        """Where the statements begin that replicas must run without strict mode."""
+        self._run_as: dict[int, RunsAs] = {}
+        """How replicas must run statements, by the places where these begin."""
         self._changing: list[GroupPart] | None = []
         """The parts whose statements may have another text in the view, without the statements; None: they are too many."""
         self._left_out = PartRanges()
@@ -327,13 +327,19 @@ class _Planned:
         if part.kind is not PartKind.STATEMENT or query is None:
             return None
         engines = self._engines
-        known = KnownSource(lambda name: engines.columns_of(name, query.thread_id), engines.programs_of)
+        known = KnownSource(
+            lambda name: engines.columns_of(name, query.thread_id),
+            engines.programs_of,
+            lambda: engines.references,
+            lambda name: engines.knows_references_to(name, query.thread_id),
+        )
         try:
             check_conversions(query, known, self._judge)
             variables = dict(variable_of(self._group.body(event)) for event in part.variables)
             state = None if engines.temporary else engines.changes
-            if self._judge.check(query, known, variables, makes_numbers=part.makes_numbers, state=state):
-                self._lenient.add(part.start)
+            runs_as = self._judge.check(query, known, variables, makes_numbers=part.makes_numbers, state=state)
+            if runs_as != AS_LOGGED:
+                self._run_as[part.start] = runs_as
         except Untranslatable as stopped:
             return stopped
         finally:
@@ -343,7 +349,7 @@ class _Planned:
     def _note_change(self, part: GroupPart, query: LoggedQuery) -> None:
         """Note the part if its statement may have another text in the view."""
         may_change = (
-            part.start in self._lenient
+            part.start in self._run_as
             or query.kind.verb in _MAY_DEFINE
             or may_sort_groups(query)
             or self._statements.may_change(query)
@@ -435,7 +441,7 @@ class _Planned:
         raw = self._judge.rewritten(query, makes_numbers=part.makes_numbers)
         if raw == query.raw and query.kind.verb in _MAY_DEFINE:
             raw = define(query, self._settings, self._engines, has_gtid=self._gtids)
-        head = part.query.lenient_head if part.start in self._lenient else part.query.head
+        head = part.query.head_as(self._run_as.get(part.start, AS_LOGGED))
         if raw == part.query.raw and head == part.query.head:
             return [copied(part)]
         own = part.event.offset

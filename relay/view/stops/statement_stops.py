@@ -32,6 +32,10 @@ _NATIVE: Final = (
     "with innodb_native_foreign_keys = ON in my.cnf replicas behave as the source: then write "
     'foreign_keys = "innodb" for the view'
 )
+_RECORD_REFERENCES: Final = (
+    "grant the relay's account PROCESS, TRIGGER and REFERENCES on *.* at the source, with source.record_schema on: it records which "
+    "tables refer to it"
+)
 _ROWS_HAVE_NONE: Final = "binlog_format = ROW at the source has no such statements"
 _OF_COMPONENT: Final = frozenset(("MD5", "SHA", "SHA1"))
 Statement = LoggedQuery | bytes
@@ -88,11 +92,7 @@ def replace_in_parent_table(statement: Statement, table: TableName, children: li
     ways = [_NATIVE, _BY_HAND, _ROWS_HAVE_NONE]
     if not children:
         fact = f"other tables may refer to rows of {named(table)}, which was created before the archive,"
-        ways.insert(
-            0,
-            "grant the relay's account PROCESS, TRIGGER and REFERENCES on *.* at the source, with source.record_schema on: it records "
-            "which tables refer to it",
-        )
+        ways.insert(0, _RECORD_REFERENCES)
         ways.insert(
             1,
             "if none do (information_schema.REFERENTIAL_CONSTRAINTS at the source), name it in the view's plain_tables",
@@ -105,6 +105,44 @@ def replace_in_parent_table(statement: Statement, table: TableName, children: li
         f"and newer ones leave them: {shown(statement)}",
         *ways,
     )
+
+
+def ignored_update(statement: Statement, table: TableName, children: list[TableName], inside: str) -> Untranslatable:
+    """Return the stop at a change with IGNORE of keys to which `children` refer with ON UPDATE CASCADE or SET NULL; []: unknown."""
+    fact = f"{named(*children)} refers to rows of {named(table)}"
+    ways = [_NATIVE, _BY_HAND, _ROWS_HAVE_NONE]
+    if not children:
+        fact = f"other tables may refer to rows of {named(table)}, which was created before the archive,"
+        ways.insert(0, _RECORD_REFERENCES)
+    why = "where a change with IGNORE leaves a row as it is, for its new key exists, servers since 9.6 change the rows that refer to it"
+    fact += " with ON UPDATE CASCADE or SET NULL"
+    return stop("ignored_update", 0, f"{fact}; {why}{inside}: {shown(statement)}", *ways)
+
+
+def upsert_refused(
+    statement: Statement, table: TableName, changed: TableName, children: list[TableName]
+) -> Untranslatable:
+    """Return the stop at INSERT … ON DUPLICATE KEY UPDATE of `table`, which refers to others, by which rows of `children` may change
+    with those of `changed`."""
+    why = "servers since 9.6 refuse it (1452) where a row that it does not insert would refer to none"
+    return stop(
+        "upsert_refused",
+        ErrorCode.ER_NO_REFERENCED_ROW_2,
+        f"{named(table)} refers to other tables: {why}; without foreign_key_checks it would not change rows of {named(*children)} with "
+        f"those of {named(changed)}: {shown(statement)}",
+        _NATIVE,
+        _BY_HAND,
+        _ROWS_HAVE_NONE,
+    )
+
+
+def upsert_ignored(statement: Statement, table: TableName) -> Untranslatable:
+    """Return the stop at INSERT IGNORE … ON DUPLICATE KEY UPDATE of `table`, which refers to others."""
+    why = (
+        "where a row that it does not insert would refer to none, servers since 9.6 do not update the row that is there"
+    )
+    fact = f"{named(table)} refers to other tables; {why}: {shown(statement)}"
+    return stop("upsert_ignored", 0, fact, _NATIVE, _BY_HAND, _ROWS_HAVE_NONE)
 
 
 def incomplete_cascade(statement: Statement, table: TableName, reached: list[TableName]) -> Untranslatable:

@@ -401,3 +401,89 @@ def test_what_is_known_of_foreign_keys_survives() -> None:
     assert name_of(stopped(again, REPLACE)) == "replace_in_parent_table"
     again.plan("ALTER TABLE c DROP FOREIGN KEY k")
     assert stopped(again, REPLACE) is None
+
+
+# ---- changes with IGNORE, and rows that are updated in place of an insert -----------------------------------------------
+
+U = "CREATE TABLE c (id INT PRIMARY KEY, p INT, n INT, CONSTRAINT k FOREIGN KEY (p) REFERENCES p (id) ON UPDATE CASCADE) ENGINE=InnoDB"
+G = "CREATE TABLE g (id INT, c INT, FOREIGN KEY (c) REFERENCES c (id) ON UPDATE SET NULL) ENGINE=InnoDB"
+UPSERT = "INSERT INTO c VALUES (1, 9, 0) ON DUPLICATE KEY UPDATE n = 1"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE IGNORE p SET id = 2",
+        "UPDATE LOW_PRIORITY IGNORE d.p AS x SET x.v = 1, x.id = 2 WHERE x.v = 3",
+        "UPDATE IGNORE p JOIN c ON c.p = p.id SET p.id = 2",
+        "INSERT IGNORE INTO p (v) VALUES (1) ON DUPLICATE KEY UPDATE v = 1, id = 2",
+    ],
+)
+@pytest.mark.parametrize("version", ["5.6.24-log", "8.0.36"])
+def test_a_change_with_ignore_of_a_key_that_others_follow_stops_the_view(statement: str, version: str) -> None:
+    reason = stopped(run(P, U, version=version), statement)
+    assert reason is not None
+    assert reason.name == "ignored_update"
+    assert "d.c refers to rows of d.p" in reason.text
+    assert stopped(run(P, U, version=version, foreign_keys="innodb"), statement) is None
+    assert stopped(run(P, C, version=version), statement) is None
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE IGNORE p SET v = 2 WHERE id = 1", "UPDATE p SET id = 2", "UPDATE IGNORE c SET n = 2"]
+)
+def test_other_changes_pass(statement: str) -> None:
+    assert stopped(run(P, U), statement) is None
+
+
+def test_a_column_with_another_name_since_may_be_any() -> None:
+    rules = run(P, U, "ALTER TABLE p CHANGE id number INT")
+    assert name_of(stopped(rules, "UPDATE IGNORE p SET v = 2")) == "ignored_update"
+
+
+def test_a_change_with_ignore_in_a_trigger_stops_the_view() -> None:
+    trigger = "CREATE TRIGGER r AFTER INSERT ON q FOR EACH ROW UPDATE IGNORE p SET id = NEW.id"
+    reason = stopped(run(P, U, "CREATE TABLE q (id INT)", trigger), "INSERT INTO q VALUES (1)")
+    assert name_of(reason) == "ignored_update"
+    assert reason is not None
+    assert "in the trigger d.r" in reason.text
+
+
+def runs_as_logged(rules: RuleRun, statement: Item) -> bool:
+    ((_begin, written, _end),) = rules.plan("BEGIN", statement, XID)
+    return not written.startswith("+")
+
+
+def test_an_update_in_place_of_an_insert_runs_without_checks_where_the_table_has_foreign_keys() -> None:
+    assert not runs_as_logged(run(P, U), UPSERT)
+    assert not runs_as_logged(run(P, U, version="8.0.36"), UPSERT)
+    assert runs_as_logged(run(P, U), UPSERT.replace(" c ", " p ").replace("n = 1", "v = 1").replace(", 0)", ")"))
+    assert runs_as_logged(run(P, U, foreign_keys="innodb"), UPSERT)
+    assert runs_as_logged(run(P, U, version="9.7.4"), UPSERT)
+    assert runs_as_logged(run(P, U, target="mysql-8.4", version="8.0.36"), UPSERT)
+    assert runs_as_logged(run(P, U), Statement(UPSERT, options=NO_CHECKS))
+
+
+def test_an_update_in_place_of_an_insert_stops_the_view_where_others_change_with_it() -> None:
+    rules = run(P, U, G)
+    assert not runs_as_logged(rules, UPSERT)
+    with pytest.raises(Untranslatable) as raised:
+        rules.plan("BEGIN", "INSERT INTO c VALUES (1, 9, 0) ON DUPLICATE KEY UPDATE id = 2", XID)
+    assert (raised.value.reason.name, raised.value.reason.error) == ("upsert_refused", 1452)
+    assert "rows of d.g with those of d.c" in raised.value.reason.text
+
+
+def test_a_trigger_that_removes_rows_to_which_others_refer_keeps_the_checks() -> None:
+    tables = (P, C, "CREATE TABLE q (id INT PRIMARY KEY, c INT, FOREIGN KEY (c) REFERENCES p (id))")
+    upsert = "INSERT INTO q VALUES (1, 9) ON DUPLICATE KEY UPDATE c = 1"
+    logs = "CREATE TRIGGER r AFTER UPDATE ON q FOR EACH ROW INSERT INTO other VALUES (NEW.id)"
+    assert not runs_as_logged(run(*tables, "CREATE TABLE other (id INT)", logs), upsert)
+    removes = "CREATE TRIGGER r AFTER UPDATE ON q FOR EACH ROW DELETE FROM p WHERE id = OLD.c"
+    with pytest.raises(Untranslatable) as raised:
+        run(*tables, removes).plan("BEGIN", upsert, XID)
+    assert raised.value.reason.name == "upsert_refused"
+
+
+def test_ignored_rows_that_refer_to_none_stop_the_view() -> None:
+    reason = stopped(run(P, U), UPSERT.replace("INSERT", "INSERT IGNORE"))
+    assert name_of(reason) == "upsert_ignored"

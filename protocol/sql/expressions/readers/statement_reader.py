@@ -123,8 +123,10 @@ class StatementReader(QueryReader):
             two = True
             self.use("ON DUPLICATE KEY UPDATE", (), at)
             changed: set[str] = set()
-            self._assignments(columns, changed)
-            self.made.fired.append(FiredChange("UPDATE", table, frozenset(changed)))
+            assigned = frozenset(self._assignments(columns, changed))
+            self.made.fired.append(
+                FiredChange("UPDATE", table, frozenset(changed), assigned=assigned, ignores=ignores, upserts=True)
+            )
         if self.accept("RETURNING"):
             self._items()
         return two and rows is not None
@@ -265,7 +267,8 @@ class StatementReader(QueryReader):
     def _update(self) -> None:
         at = self.at
         self.take()
-        if self._modifiers():
+        ignores = self._modifiers()
+        if ignores:
             self.is_strict = False
         self.table_list()
         self.expect("SET")
@@ -273,6 +276,7 @@ class StatementReader(QueryReader):
         if several:
             self.use("multi-table UPDATE", (), at)
         nulls: dict[TableName, set[str]] = {}
+        assigned: dict[TableName, set[str]] = {}
         done: set[str] = set()
         while True:
             names = [self.name().lower()]
@@ -289,12 +293,16 @@ class StatementReader(QueryReader):
             for table in self._set_tables(names):
                 columns = self.columns.columns_of(table)
                 self._store(columns, names[-1], given, nulls.setdefault(table, set()))
+                assigned.setdefault(table, set()).add(names[-1])
             if not self.accept(","):
                 break
         if self.accept("WHERE"):
             self.condition()
         self._ordered(at)
-        self.made.fired += [FiredChange("UPDATE", table, frozenset(found)) for table, found in nulls.items()]
+        self.made.fired += [
+            FiredChange("UPDATE", table, frozenset(found), assigned=frozenset(assigned[table]), ignores=ignores)
+            for table, found in nulls.items()
+        ]
 
     def _set_tables(self, names: list[str]) -> list[TableName]:
         """Return the tables that may have the column that is assigned."""

@@ -37,7 +37,9 @@ from protocol.sql.survey.surveyed import Survey, SurveyKind, Verdict, surveyed
 from protocol.sql.survey.value_class import ANY, NUMBERS, TEXTS, ValueClass, class_of_text, classes_of_type
 from protocol.sql.tables.source_table import Column, TableName
 from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram
-from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.source_tables.references import References
+from relay.view.rules.judged.moved_keys import are_by_server, check_ignored_updates, runs_unchecked
+from relay.view.rules.statement.logged_query import AS_LOGGED, LoggedQuery, RunsAs
 from relay.view.stops import statement_stops
 from relay.view.stops.stop_reason import TableWanted, Untranslatable
 
@@ -90,10 +92,18 @@ _RESULTS: Final = {
 
 
 class KnownSource(NamedTuple):
-    """What is known of the source where a statement runs: the columns of tables, and the programs by the name that sets them off."""
+    """What is known of the source where a statement runs: the columns of tables, the programs by the name that sets them off, and the
+    references between tables. `knows_references`: whether these contain all to a table.
+    """
 
     columns: Columns
     programs: Programs
+    references: Callable[[], References] = lambda: References({})
+    knows_references: Callable[[TableName], bool] = lambda _: True
+
+    def updated_with(self, table: TableName, assigned: frozenset[str]) -> list[TableName]:
+        """Return the tables whose rows may change where these columns, in lower case, of a row do."""
+        return self.references().updated_with(table, assigned, {one.name.lower() for one in self.columns(table)})
 
     def columns_of(self, name: TableName) -> Mapping[str, KnownColumn] | None:
         """Return a table's columns by names in lower case; None: they are not known."""
@@ -112,26 +122,34 @@ def _known(column: Column) -> KnownColumn:
 
 class StatementJudge:
     """Judges the statements of one view, whose replicas are of the version `target`, such as (9, 7). `accept` are the names of
-    constructs that are passed on.
+    constructs that are passed on. `foreign_keys`: who executes them at the replicas, as in the configuration.
     """
 
-    def __init__(self, target: tuple[int, int], accept: Iterable[str]) -> None:
+    def __init__(self, target: tuple[int, int], accept: Iterable[str], foreign_keys: str = "server") -> None:
         self._target = target
+        self._has_keys_by_server = foreign_keys == "server" and are_by_server("{}.{}.0".format(*target))
+        self._moves_keys = False
+        """Whether the source and the target execute foreign keys in different ways."""
         self._title = "MySQL {}.{}".format(*target)
         self._accepted = frozenset(accept)
         self._guessed = _GUESSED - _ZERO if ZERO_DATES in self._accepted else _GUESSED
         self._verdicts: dict[tuple[str, tuple[Classes, ...], bool, int], Verdict] = {}
         self._given_up: set[TableName | None] = set()
-        self._passed: dict[tuple[object, ...], bool] = {}
-        """What was judged, and passed, at `_passed_at`, with all tables that are wanted: whether without strict mode."""
+        self._passed: dict[tuple[object, ...], RunsAs] = {}
+        """What was judged, and passed, at `_passed_at`, with all tables that are wanted: how it must run."""
         self._passed_at: object = None
         self._source = ""
         self._survey: Survey | None = None
 
     @property
-    def is_needed(self) -> bool:
-        """True if statements of the source must be judged."""
+    def has_survey(self) -> bool:
+        """True if a survey judges the statements of the source."""
         return self._survey is not None
+
+    @property
+    def is_needed(self) -> bool:
+        """True if statements of the source must be judged: by a survey, or for their foreign keys."""
+        return self.has_survey or self._moves_keys
 
     def note_source(self, server_version: str) -> None:
         """Note the version of the source, before any of its statements."""
@@ -154,6 +172,7 @@ class StatementJudge:
             same = version_numbers(server_version)[:2] == self._target and "mariadb" not in server_version.lower()
             found = None if same else surveyed(server_version, "{}.{}.0".format(*self._target))
             self._survey = found if found is not None and found.constructs else None
+            self._moves_keys = are_by_server(server_version) != self._has_keys_by_server
         return self._survey
 
     def check(
@@ -164,22 +183,22 @@ class StatementJudge:
         *,
         makes_numbers: bool,
         state: object = None,
-    ) -> bool:
-        """Check a statement and what it sets off; return whether the target must run it without strict mode, see `_is_lenient`.
-        `state` is replaced where `known` changes; None: it changes with each statement. Raises: Untranslatable.
+    ) -> RunsAs:
+        """Check a statement and what it sets off; return how the target must run it, see `_is_lenient` and `runs_unchecked`. `state` is
+        replaced where `known` changes; None: it changes with each statement. Raises: Untranslatable.
         """
         survey = self._survey_of(query.server_version)
-        if survey is None or query.error or not _is_judged(query):
-            return False
+        if query.error or not _is_judged(query) or (survey is None and not self._moves_keys):
+            return AS_LOGGED
         key = self._key(query, variables, makes_numbers, state)
         if key is not None and key in self._passed:
             return self._passed[key]
-        lenient = self._check(query, survey, known, variables, makes_numbers=makes_numbers)
+        runs_as = self._check(query, survey, known, variables, makes_numbers=makes_numbers)
         if key is not None and not self._given_up:
             if len(self._passed) >= _MOST_REMEMBERED:
                 self._passed.clear()
-            self._passed[key] = lenient
-        return lenient
+            self._passed[key] = runs_as
+        return runs_as
 
     def _key(
         self, query: LoggedQuery, variables: Mapping[str, Operand], makes_numbers: bool, state: object
@@ -191,32 +210,50 @@ class StatementJudge:
         shape = query.shape if state is not None else None
         if shape is None:
             return None
-        return shape, query.sql_mode, query.schema_bytes, query.charset, makes_numbers, frozenset(variables.items())
+        session = query.sql_mode, query.foreign_key_checks, query.schema_bytes, query.charset
+        return shape, session, makes_numbers, frozenset(variables.items())
 
     def _check(
         self,
         query: LoggedQuery,
-        survey: Survey,
+        survey: Survey | None,
         known: KnownSource,
         variables: Mapping[str, Operand],
         *,
         makes_numbers: bool,
-    ) -> bool:
+    ) -> RunsAs:
         try:
             made = self._read(query, known, variables, makes_numbers=makes_numbers)
         except (UnsupportedSyntax, ProtocolError) as error:
-            if UNREAD in self._accepted or not _is_whole(survey):
-                return False
+            if UNREAD in self._accepted or survey is None or not _is_whole(survey):
+                return AS_LOGGED
             raise statement_stops.expressions_not_read(self._title, query, str(error), "") from error
         try:
             for used in made.used:
                 self._judge(query, survey, used, "")
         except Untranslatable as stopped:
-            if not stopped.reason.error or not self._is_lenient(query, survey, known, made):
+            if not stopped.reason.error or survey is None or not self._is_lenient(query, survey, known, made):
                 raise
-            return True
-        self._check_programs(query, survey, known, made)
-        return False
+            lenient = True
+        else:
+            lenient = False
+        bodies = self._check_programs(query, survey, known, made)
+        return RunsAs(lenient, self._runs_unchecked(query, known, [(made, ""), *bodies]))
+
+    def _runs_unchecked(
+        self, query: LoggedQuery, known: KnownSource, every: Iterable[tuple[StatementConstructs, str]]
+    ) -> bool:
+        """Check what a statement and the bodies that it runs change, by who executes foreign keys; return as `runs_unchecked`. Raises:
+        Untranslatable."""
+        if not self._moves_keys or not query.foreign_key_checks:
+            return False
+        changes = []
+        for made, inside in every:
+            for change in made.fired:
+                tables = _tables_of_views(known, change.table)
+                check_ignored_updates(query, change, tables, known.updated_with, known.knows_references, inside)
+                changes += [change._replace(table=table) for table in tables]
+        return self._has_keys_by_server and runs_unchecked(query, changes, known.references(), known.updated_with)
 
     def _is_lenient(self, query: LoggedQuery, survey: Survey, known: KnownSource, made: StatementConstructs) -> bool:
         """Return whether the target gives the source's rows if it runs the statement without strict mode.
@@ -270,8 +307,8 @@ class StatementJudge:
         if survey is not None:
             self._judge(query, survey, used, "")
 
-    def _judge(self, query: LoggedQuery, survey: Survey, used: UsedConstruct, inside: str) -> None:
-        if accepted_name(used.name) in self._accepted:
+    def _judge(self, query: LoggedQuery, survey: Survey | None, used: UsedConstruct, inside: str) -> None:
+        if survey is None or accepted_name(used.name) in self._accepted:
             return
         guessed = any(len(one) == len(ANY) for one in used.arguments)
         if ZERO_DATES in self._accepted:
@@ -330,9 +367,11 @@ class StatementJudge:
     # ---- triggers and routines ----
 
     def _check_programs(
-        self, query: LoggedQuery, survey: Survey, known: KnownSource, made: StatementConstructs
-    ) -> None:
-        """Check the bodies that the statement runs, and those that these run. Raises: Untranslatable."""
+        self, query: LoggedQuery, survey: Survey | None, known: KnownSource, made: StatementConstructs
+    ) -> list[tuple[StatementConstructs, str]]:
+        """Check the bodies that the statement runs, and those that these run; return them, with where they are. Raises:
+        Untranslatable."""
+        read = []
         seen: set[str] = set()
         ahead = [(program, change) for program, change in _set_off(known, made)]
         while ahead:
@@ -348,7 +387,9 @@ class StatementJudge:
             body = self._body(query, known, program)
             for used in body.used:
                 self._judge(query, survey, used, inside)
+            read.append((body, inside))
             ahead += _set_off(known, body)
+        return read
 
     def _reader(self, query: LoggedQuery, known: KnownSource, program: KnownProgram) -> ProgramReader:
         text = StatementText(
@@ -372,7 +413,7 @@ class StatementJudge:
             raise statement_stops.expressions_not_read(self._title, query, str(error), inside) from error
 
     def _check_nulls(
-        self, query: LoggedQuery, survey: Survey, known: KnownSource, program: KnownProgram, change: FiredChange
+        self, query: LoggedQuery, survey: Survey | None, known: KnownSource, program: KnownProgram, change: FiredChange
     ) -> None:
         """Check whether a BEFORE trigger reads NULL, which older servers replace before it runs. Raises: Untranslatable."""
         try:

@@ -45,7 +45,7 @@ from relay.view.rules.mariadb.opened_event import (
 from relay.view.rules.mariadb.parts import MariadbParts
 from relay.view.rules.mariadb.rows.mariadb_tables import ConvertedTable
 from relay.view.rules.mariadb.rows.replaced_rows import check_replaced, may_replace
-from relay.view.rules.statement.logged_query import LoggedQuery, lenient_status, read_logged_query
+from relay.view.rules.statement.logged_query import LoggedQuery, read_logged_query, status_as
 from relay.view.stops import transaction_stops
 
 _SUPPRESS_USE: Final = 0x0008
@@ -318,8 +318,7 @@ class GroupTranslation:
         self._flush_before()
         flags = event.flags & _KEPT_FLAGS
         kind = EXECUTE_LOAD_QUERY_EVENT if query.is_load else QUERY_EVENT
-        lenient = statements.lenient and not is_control
-        written = lenient_status(status.status) if lenient else status.status
+        written = status.status if is_control else status_as(status.status, statements.runs_as)
         made = read_query(kind, body, self._group.post_lengths[kind])._replace(status_variables=written)
         events = [
             New(kind, flags, event.timestamp, event.server_id, made._replace(text=text).encode()) for text in texts

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from protocol.sql.expressions.constructs import Operand
 from protocol.sql.kind import kind_of
 from protocol.sql.tables.source_table import Column, TableName
-from relay.view.rules.foreign_key_rules import BY_THE_SERVER_SINCE
+from relay.source_tables.references import BY_THE_SERVER_SINCE
 from relay.view.rules.judged.converted_columns import check_conversions
 from relay.view.rules.judged.statement_judge import Columns, KnownSource, StatementJudge
 from relay.view.rules.mariadb.left_out import ACCOUNT, PART, SEQUENCE
@@ -18,7 +18,7 @@ from relay.view.rules.mariadb.statement_translation import translate_statement
 from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
 from relay.view.rules.mariadb.status.status_translation import StatusTranslation, TranslatedStatus
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.logged_query import AS_LOGGED, LoggedQuery
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 
 
@@ -29,11 +29,11 @@ class StatementsOfView:
         self._settings = settings
         self._tables = tables
         self._collations = collations
-        self._judge = StatementJudge(settings.target_version, settings.accept)
+        self._judge = StatementJudge(settings.target_version, settings.accept, settings.foreign_keys)
         self.left_out: list[tuple[str, str]] = []
         """The kinds of `LeftOut`, each with a description, since it was emptied."""
-        self.lenient = False
-        """True if replicas must run the statement that was translated last without strict mode."""
+        self.runs_as = AS_LOGGED
+        """How replicas must run the statement that was translated last."""
 
     def translate(
         self,
@@ -45,10 +45,10 @@ class StatementsOfView:
         makes_numbers: bool = False,
     ) -> list[bytes]:
         """Return the resulting texts, of which all but the last commit; none: it is left out. `rows_follow`: rows of its transaction
-        follow it. `variables` and `makes_numbers` are as for `StatementJudge.check`, whose result is in `lenient` then. Raises:
+        follow it. `variables` and `makes_numbers` are as for `StatementJudge.check`, whose result is in `runs_as` then. Raises:
         Untranslatable.
         """
-        self.lenient = False
+        self.runs_as = AS_LOGGED
         self._judge.note_source(query.server_version)
         context = StatementContext(
             query.schema_bytes,
@@ -65,14 +65,16 @@ class StatementsOfView:
             status.if_exists,
             self._keys_by_server(status.status),
             self._settings.accept,
-            self._judge.is_needed,
+            self._judge.has_survey,
         )
         made = translate_statement(query.raw, context, self._tables)
         if made.texts and not rows_follow:
-            known = KnownSource(self._columns_of(query.thread_id), self._tables.programs_of)
+            known = KnownSource(
+                self._columns_of(query.thread_id), self._tables.programs_of, lambda: self._tables.references
+            )
             check_conversions(query, known, self._judge)
             state = None if self._tables.temporary else self._tables.changes
-            self.lenient = self._judge.check(query, known, variables or {}, makes_numbers=makes_numbers, state=state)
+            self.runs_as = self._judge.check(query, known, variables or {}, makes_numbers=makes_numbers, state=state)
         told = ToldDefinition(
             made.source,
             made.replica,

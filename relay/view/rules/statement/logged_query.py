@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from protocol.binlog.query import Query, read_query
 from protocol.binlog.schema.column_charsets import charset_of_column
@@ -18,6 +18,16 @@ _FIXED: Final = 13
 _NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
 # The variables of a statement that our own BEGIN and COMMIT copy: flags, sql_mode, catalog, character sets.
 _TAKEN_OVER: Final = frozenset((FLAGS, SQL_MODE, CHARSETS, CATALOG))
+
+
+class RunsAs(NamedTuple):
+    """How replicas must run a statement. `lenient`: without strict mode. `unchecked`: with foreign_key_checks = 0."""
+
+    lenient: bool = False
+    unchecked: bool = False
+
+
+AS_LOGGED: Final = RunsAs()
 
 
 @dataclass  # not frozen: there is one for each statement, and that costs time
@@ -57,11 +67,12 @@ class LoggedQuery(SqlStatement):
         """Return the body of the event with another statement."""
         return self.head + raw
 
-    @property
-    def lenient_head(self) -> bytes:
-        """The same as `head` with a sql_mode that is not strict, for a Query event."""
+    def head_as(self, runs: RunsAs) -> bytes:
+        """Return `head` for a Query event that replicas run so."""
+        if runs == AS_LOGGED:
+            return self.head
         at = self.head.index(self.status, _FIXED)
-        return self.head[:at] + lenient_status(self.status) + self.head[at + len(self.status) :]
+        return self.head[:at] + status_as(self.status, runs) + self.head[at + len(self.status) :]
 
     def control(self, text: bytes) -> bytes:
         """Return the body of a Query for BEGIN or COMMIT of the same connection, in the same database, under the same modes."""
@@ -93,12 +104,19 @@ def read_logged_query(event_type: int, body: bytes, post_lengths: bytes, server_
     )
 
 
-def lenient_status(status: bytes) -> bytes:
-    """Return the status variables of a statement with a sql_mode that is not strict."""
+def status_as(status: bytes, runs: RunsAs) -> bytes:
+    """Return the status variables of a statement that replicas run so."""
+    if runs == AS_LOGGED:
+        return status
     values = known_values(status)
     unknown = status[len(encode_status(values)) :]
-    mode = int.from_bytes(values.get(SQL_MODE, b""), "little") & ~STRICT
-    return encode_status({**values, SQL_MODE: mode.to_bytes(8, "little")}) + unknown
+    if runs.lenient:
+        mode = int.from_bytes(values.get(SQL_MODE, b""), "little") & ~STRICT
+        values = {**values, SQL_MODE: mode.to_bytes(8, "little")}
+    if runs.unchecked:
+        flags = int.from_bytes(values.get(FLAGS, b""), "little") | _NO_FOREIGN_KEY_CHECKS
+        values = {**values, FLAGS: flags.to_bytes(4, "little")}
+    return encode_status(values) + unknown
 
 
 def is_word(token: SqlToken, *words: str) -> bool:

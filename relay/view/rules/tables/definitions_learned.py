@@ -117,7 +117,16 @@ def _foreign_keys(query: LoggedQuery, made: TableDefinition) -> list[tuple[str, 
     forgets = forgets_actions(query, made)
     said = [(name, clause.before_match if forgets and clause.before_match else clause) for name, clause in defined]
     return [
-        (name, ForeignKey((), *clause.parent, (), clause.on_delete or RESTRICT, clause.on_update or RESTRICT))
+        (
+            name,
+            ForeignKey(
+                (),
+                *clause.parent,
+                tuple(map(query.name, clause.columns)),
+                clause.on_delete or RESTRICT,
+                clause.on_update or RESTRICT,
+            ),
+        )
         for name, clause in said
     ]
 
