@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pymysql
+from pymysql.constants import CLIENT
 
 from deploy.servers import Server
 from relay.view.stops.view_stop import ViewStopped
 from tests.applications.schemas import Application, schema_of
 from tests.applications.traffic import traffic_of
 from tests.support.judged_run import follow_view
+from tests.support.refusal_trial import NothingBefore
 from tests.support.view_trial import ViewTrial
 
 MODES: Final = ("", "NO_ENGINE_SUBSTITUTION", "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION")
@@ -60,7 +62,9 @@ def follow_application(
     Raises: ServerUnavailable: the package cannot be had.
     """
     schema = list(schema_of(application))
-    with here.source.connect() as connection, connection.cursor() as cursor:
+    # What a script has between two delimiters may be several statements.
+    several = here.source.connect(client_flag=CLIENT.MULTI_STATEMENTS)
+    with several as connection, connection.cursor() as cursor:
         cursor.execute("SET NAMES utf8mb4")
         cursor.execute(f"SET binlog_format = {binlog_format}, time_zone = '+00:00'")
         cursor.execute("CREATE DATABASE application CHARACTER SET utf8mb4")
@@ -75,7 +79,7 @@ def follow_application(
             cursor.execute(f"SET sql_mode = '{MODES[number % len(MODES)]}', foreign_key_checks = {checks}")
             refused += _run(cursor, traffic[first : first + size], "traffic")
     here.source.sql("FLUSH LOGS")
-    _path, stops, error = follow_view(here)
+    _path, stops, error = follow_view(here, before=NothingBefore())
     there, now = (_rows(server) for server in (here.source, here.replica))
     differing = [name for name in there if there[name] != now.get(name)]
     reason = _reason(here.replica) if error else ""
@@ -96,7 +100,8 @@ def _run(cursor: Any, statements: Iterable[str], part: str) -> list[str]:
             continue
         try:
             cursor.execute(statement)
-            cursor.fetchall()
+            while cursor.nextset():
+                pass
         except pymysql.MySQLError as error:
             if part == "schema":
                 refused.append(f"{error.args[0]} {str(error.args[-1])[:_SHOWN]} [{statement[:_SHOWN]}]")

@@ -24,6 +24,7 @@ from deploy.servers import SERVERS, Server
 from protocol.binlog.layout import FIRST_EVENT, HEADER
 from protocol.kernel.codes import ROTATE_EVENT
 from protocol.sql.survey.surveyed import surveyed
+from relay.view.rules.older_tables import TablesBefore
 from relay.view.stops.view_stop import ViewStopped
 from tests.support.refusal_trial import view_of
 from tests.support.view_making import settings as view_settings
@@ -157,11 +158,13 @@ def run_seeds(here: ViewTrial, seeds: Sequence[int], binlog_format: str, accept:
     return Judged(_differences(here, statements, b"\n".join(texts)), names, ran - len(stops))
 
 
-def follow_view(here: ViewTrial, accept: tuple[str, ...] = ()) -> tuple[Path, list[ViewStopped], int]:
+def follow_view(
+    here: ViewTrial, accept: tuple[str, ...] = (), before: TablesBefore | None = None
+) -> tuple[Path, list[ViewStopped], int]:
     """Have the replica follow a view of the binlog before the source's newest one, without the transactions at which it stops. Return
-    the binlog, the stops, and the replica's error."""
+    the binlog, the stops, and the replica's error. `before`: the tables from before that binlog; None: they are not known."""
     path = here.source.binlogs()[-2]
-    data, stops = view_of(path, view_settings(flavour=here.source.flavour, accept=accept))
+    data, stops = view_of(path, view_settings(flavour=here.source.flavour, accept=accept), before)
     view = here.directory / "view"
     view.mkdir()
     (view / path.name).write_bytes(_without_rotate(data))

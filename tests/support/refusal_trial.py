@@ -16,7 +16,9 @@ from protocol.binlog.status_variables import FLAGS, known_values
 from protocol.kernel.codes import EXECUTE_LOAD_QUERY_EVENT, QUERY_EVENT
 from protocol.sql.server_version import version_id
 from protocol.sql.sql_mode import GONE_MODES
+from protocol.sql.tables.source_table import Table, TableName
 from relay.view.rules.group_parts import query_of
+from relay.view.rules.older_tables import TablesBefore
 from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.stop_reason import StopReason
@@ -52,7 +54,19 @@ class RefusalOutcome(NamedTuple):
     errors: tuple[str, ...]
 
 
-def view_of(path: Path, settings: ViewSettings) -> tuple[bytes, list[ViewStopped]]:
+class NothingBefore:
+    """What is known where the server had no tables before its first binlog."""
+
+    def around(self, name: TableName, file: str, offset: int) -> list[Table] | None:
+        """Implement `TablesBefore.around`."""
+        return None
+
+    def exists(self, name: TableName, file: str, offset: int) -> bool | None:
+        """Implement `TablesBefore.exists`."""
+        return False
+
+
+def view_of(path: Path, settings: ViewSettings, before: TablesBefore | None = None) -> tuple[bytes, list[ViewStopped]]:
     """Return the view of a whole binlog, with each transaction at which it stops left out, and these stops."""
     data = marked(path.read_bytes())
 
@@ -64,7 +78,7 @@ def view_of(path: Path, settings: ViewSettings) -> tuple[bytes, list[ViewStopped
     made, skips, stops = bytearray(MAGIC), dict[int, int](), list[ViewStopped]()
     checkpoint = ViewCheckpoint.of_file(1, b"")
     while True:
-        translation = FileTranslation(path.name, read_into, settings, rules_of(settings), checkpoint, skips)
+        translation = FileTranslation(path.name, read_into, settings, rules_of(settings, before), checkpoint, skips)
         try:
             buffer = bytearray(BUFFER_BYTES)
             while stop := translation.fill(buffer, 0, len(data), sealed=True):

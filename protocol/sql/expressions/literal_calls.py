@@ -26,6 +26,7 @@ _POSITIVE: Final = frozenset((ValueClass.INTEGER,))
 _MOMENTS: Final = frozenset((ValueClass.DATE, ValueClass.DATETIME, ValueClass.DATE_ZERO))
 _WRITTEN: Final = frozenset((ValueClass.TEXT_DATE,))
 _WITH_ZEROS: Final = _MOMENTS | _WRITTEN | {ValueClass.NULL}
+_MOMENT: Final = frozenset((ValueClass.DATETIME,))
 _MOST_DECIMALS: Final = 30
 _HEX_DIGITS: Final = frozenset("0123456789ABCDEFabcdef")
 _WHOLE: Final = frozenset((ValueClass.INTEGER, ValueClass.NEGATIVE, ValueClass.NULL))
@@ -53,11 +54,12 @@ def call_alike(word: str, given: Sequence[Operand], inside: Sequence[SqlToken]) 
         return Operand(_INTEGER_OR_NEGATIVE)
     if len(given) == 1 and (text := _text_alike(word, inside)) is not None:
         return text
+    if word == "FROM_UNIXTIME" and len(given) == 1 and (_is_short(given[0]) or _is_near_now(inside)):
+        return Operand(_MOMENT)
     is_alike = _reads_number_alike(word, given, inside[-1])
     if len(given) == 1:
         # Of a FLOAT older servers give more digits as its least and largest value.
         is_alike |= word in ("MIN", "MAX") and given[0].kind == "DOUBLE"
-        is_alike |= word == "FROM_UNIXTIME" and _is_near_now(inside)
     return result_of(f"{word}()", given) if is_alike else _char_alike(word, given, inside[-1])
 
 
