@@ -20,6 +20,7 @@ MODES: Final = ("", "NO_ENGINE_SUBSTITUTION", "STRICT_TRANS_TABLES,NO_ENGINE_SUB
 """What statements are run under, by turns."""
 _SYSTEM: Final = ("mysql", "information_schema", "performance_schema", "sys", "test")
 _SHOWN: Final = 200
+_LONGEST_S: Final = 600.0
 
 
 class Followed(NamedTuple):
@@ -79,7 +80,7 @@ def follow_application(
             cursor.execute(f"SET sql_mode = '{MODES[number % len(MODES)]}', foreign_key_checks = {checks}")
             refused += _run(cursor, traffic[first : first + size], "traffic")
     here.source.sql("FLUSH LOGS")
-    _path, stops, error = follow_view(here, before=NothingBefore())
+    _path, stops, error = follow_view(here, before=NothingBefore(), timeout_s=_LONGEST_S)
     there, now = (_rows(server) for server in (here.source, here.replica))
     differing = [name for name in there if there[name] != now.get(name)]
     reason = _reason(here.replica) if error else ""

@@ -159,7 +159,7 @@ def run_seeds(here: ViewTrial, seeds: Sequence[int], binlog_format: str, accept:
 
 
 def follow_view(
-    here: ViewTrial, accept: tuple[str, ...] = (), before: TablesBefore | None = None
+    here: ViewTrial, accept: tuple[str, ...] = (), before: TablesBefore | None = None, *, timeout_s: float = 30.0
 ) -> tuple[Path, list[ViewStopped], int]:
     """Have the replica follow a view of the binlog before the source's newest one, without the transactions at which it stops. Return
     the binlog, the stops, and the replica's error. `before`: the tables from before that binlog; None: they are not known."""
@@ -168,7 +168,7 @@ def follow_view(
     view = here.directory / "view"
     view.mkdir()
     (view / path.name).write_bytes(_without_rotate(data))
-    return path, stops, here.follow(view, path.name)
+    return path, stops, here.follow(view, path.name, timeout_s=timeout_s)
 
 
 def _write(here: ViewTrial, statements: Sequence[str], binlog_format: str) -> int:

@@ -59,6 +59,7 @@ _TYPES: Final = (
 
 
 ZERO_DATES: Final = "zero_dates"
+LARGE_UNSIGNED: Final = "large_unsigned"
 
 
 def accepted_name(construct: str) -> str:
@@ -75,8 +76,10 @@ ACCEPTED_NAMES: Final = frozenset(
         *(name.lower() for name in SERVER_FUNCTIONS),
         "row_size",
         ZERO_DATES,
+        LARGE_UNSIGNED,
     )
 )
 """All names. `row_size`: rows longer than half a page, where the replicas have innodb_strict_mode = OFF. `zero_dates`: what differs
-only for dates with zeros as their month or day, where no column has any.
+only for dates with zeros as their month or day, where no column has any. `large_unsigned`: what differs only for numbers of BIGINT
+UNSIGNED from 2^63 on, where no column has any.
 """

@@ -1,5 +1,6 @@
 """Calls with such literals that all servers give the same."""
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
@@ -27,6 +28,9 @@ _MOMENTS: Final = frozenset((ValueClass.DATE, ValueClass.DATETIME, ValueClass.DA
 _WRITTEN: Final = frozenset((ValueClass.TEXT_DATE,))
 _WITH_ZEROS: Final = _MOMENTS | _WRITTEN | {ValueClass.NULL}
 _MOMENT: Final = frozenset((ValueClass.DATETIME,))
+_WITH_FORMAT: Final = 3
+"""The tokens of a time, a comma and a format."""
+_OF_TIME: Final = re.compile(r"%[HhIklisSfTrp]")
 _MOST_DECIMALS: Final = 30
 _HEX_DIGITS: Final = frozenset("0123456789ABCDEFabcdef")
 _WHOLE: Final = frozenset((ValueClass.INTEGER, ValueClass.NEGATIVE, ValueClass.NULL))
@@ -61,6 +65,15 @@ def call_alike(word: str, given: Sequence[Operand], inside: Sequence[SqlToken]) 
         # Of a FLOAT older servers give more digits as its least and largest value.
         is_alike |= word in ("MIN", "MAX") and given[0].kind == "DOUBLE"
     return result_of(f"{word}()", given) if is_alike else _char_alike(word, given, inside[-1])
+
+
+def formats_no_offset(word: str, inside: Sequence[SqlToken]) -> bool:
+    """Return whether a call is DATE_FORMAT with a literal format whose texts have no time offset, such as +02:00."""
+    if word != "DATE_FORMAT" or len(inside) < _WITH_FORMAT or inside[-1].kind is not TokenKind.STRING:
+        return False
+    text = inside[-1].text
+    time = _OF_TIME.search(text)
+    return inside[-2].text == "," and "+" not in text and (time is None or "-" not in text[time.start() :])
 
 
 def _is_near_now(inside: Sequence[SqlToken]) -> bool:

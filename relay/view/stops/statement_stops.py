@@ -3,7 +3,7 @@
 from typing import Final
 
 from protocol.errors import ErrorCode
-from protocol.sql.expressions.construct_names import ZERO_DATES, accepted_name
+from protocol.sql.expressions.construct_names import LARGE_UNSIGNED, ZERO_DATES, accepted_name
 from protocol.sql.expressions.constructs import UNREAD
 from protocol.sql.survey.surveyed import SurveyKind, Verdict
 from protocol.sql.tables.source_table import TableName
@@ -37,6 +37,10 @@ _RECORD_REFERENCES: Final = (
     "tables refer to it"
 )
 _ROWS_HAVE_NONE: Final = "binlog_format = ROW at the source has no such statements"
+_NO_SUCH_VALUES: Final = {
+    ZERO_DATES: "no column has dates such as 0000-00-00 or 2020-00-10",
+    LARGE_UNSIGNED: "no column of type BIGINT UNSIGNED has a number of 9223372036854775808 or more",
+}
 _OF_COMPONENT: Final = frozenset(("MD5", "SHA", "SHA1"))
 Statement = LoggedQuery | bytes
 
@@ -249,21 +253,19 @@ def statement_differs(title: str, statement: Statement, what: str) -> Untranslat
 
 
 def differs_by_survey(
-    title: str, statement: Statement, construct: str, verdict: Verdict, inside: str, *, only_zeros: bool = False
+    title: str, statement: Statement, construct: str, verdict: Verdict, inside: str, *, assuming: str = ""
 ) -> Untranslatable:
     """Return the stop at a construct that the target computes otherwise, refuses (then with its error), or that was not surveyed.
-    `inside` says where the construct is, if it is not in the statement itself. `only_zeros`: without dates with zeros it is the same.
+    `inside` says where the construct is, if it is not in the statement itself. `assuming`: the name in `accept` by which it is the same
+    but for some values.
     """
     where = f" of {verdict.when}" if verdict.when else ""
     accepting = (
         f'accept = ["{accepted_name(construct)}"] for the view, if you know that it does not matter for your data'
     )
     ways: tuple[str, ...] = (ROWS_FROM_REPLICA, accepting, SKIP)
-    if only_zeros:
-        ways = (
-            f'accept = ["{ZERO_DATES}"] for the view, if no column has dates such as 0000-00-00 or 2020-00-10',
-            *ways,
-        )
+    if assuming:
+        ways = (f'accept = ["{assuming}"] for the view, if {_NO_SUCH_VALUES[assuming]}', *ways)
     if verdict.kind is SurveyKind.UNSURVEYED:
         text = f"whether {title} computes {construct}{inside} as the source does was not tried: {verdict.when}: {shown(statement)}"
         return stop("statement_not_surveyed", 0, text, *ways)

@@ -6,6 +6,7 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.query import read_query
 from protocol.binlog.status_variables import SQL_MODE, known_values
 from protocol.sql.sql_mode import NO_ZERO_DATE, STRICT
+from protocol.sql.survey.surveyed import surveyed
 from relay.view.rules.group import New
 from relay.view.rules.judged import statement_judge
 from relay.view.stops.stop_reason import StopReason, Untranslatable
@@ -53,6 +54,29 @@ def test_a_statement_with_a_construct_that_differs_stops_the_view_by_its_name(st
     assert (found.name, found.error) == ("statement_differs_in_target", 0)
     assert f"computes {construct} of" in found.text
     assert f'accept = ["{construct.lower()}"]' in found.advice
+
+
+def test_numbers_from_2_to_the_63_on_may_be_left_out_of_the_judgement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statement_judge, "surveyed", surveyed)
+    table, statement = "CREATE TABLE n (id INT PRIMARY KEY, a BIGINT UNSIGNED)", "UPDATE n SET a = IF(a > 0, a - 1, 0)"
+    assert 'accept = ["large_unsigned"]' in reason(run(table), statement).advice
+    assert run(table, accept=("large_unsigned",)).plan("BEGIN", statement, XID) == [["BEGIN", statement, "(16)"]]
+
+
+@pytest.mark.parametrize(
+    ("written", "passes"),
+    [("%Y-%m-01", True), ("%Y-%m-%d %H:00", True), ("%Y-%m-%d %T-02:00", False), ("%Y %T+%d", False)],
+)
+def test_a_format_says_whether_a_text_may_have_an_offset(
+    monkeypatch: pytest.MonkeyPatch, written: str, passes: bool
+) -> None:
+    monkeypatch.setattr(statement_judge, "surveyed", surveyed)
+    rules = run("CREATE TABLE n (id INT PRIMARY KEY, a DATETIME)")
+    statement = f"UPDATE n SET a = DATE_FORMAT(a, '{written}')"
+    if passes:
+        assert rules.plan("BEGIN", statement, XID) == [["BEGIN", statement, "(16)"]]
+    else:
+        assert "store DATETIME of text offset" in reason(rules, statement).text
 
 
 def test_a_construct_that_is_accepted_is_passed_on() -> None:

@@ -18,6 +18,7 @@ from protocol.sql.expressions.constructs import (
 from protocol.sql.expressions.function_results import DAYS_AND_MOMENTS, TRUTH, ZERO, moved, result_of, result_of_cast
 from protocol.sql.expressions.literal_calls import (
     call_alike,
+    formats_no_offset,
     is_after_timestamps,
     is_small,
     with_dates,
@@ -52,6 +53,7 @@ _TAKES_UNIT: Final = frozenset(("TIMESTAMPADD", "TIMESTAMPDIFF", "EXTRACT"))
 _SET_BY_COLUMN: Final = frozenset(("VALUES", "VALUE", "DEFAULT"))
 _FORMATS: Final = frozenset(("DATE", "TIME", "DATETIME", "TIMESTAMP"))
 _ZERO: Final = frozenset((ValueClass.DATE_ZERO,))
+_OFFSET: Final = frozenset((ValueClass.TEXT_OFFSET,))
 _OF_ZERO_DATES: Final = frozenset(("DATE()", "TIMESTAMP()", "CAST AS DATE", "CAST AS DATETIME"))
 """What gives NULL for a date with zeros since 8.0, under modes that forbid these: without such a mode all servers give the date."""
 _OF_BITS: Final = frozenset(("&", "|", "^", "~", "<<", ">>", "BIT_COUNT()", "BIT_AND()", "BIT_OR()", "BIT_XOR()"))
@@ -398,7 +400,9 @@ class ValueReader(TokenCursor):
             given = [self.use("CONCAT()", given, at)]
         elif word in AGGREGATE_FUNCTIONS and len(given) > 1:
             given = [joined(given)]
-        return self.use(name, given, at)
+        made = self.use(name, given, at)
+        has_offset = made.classes & _OFFSET and not formats_no_offset(word, self.tokens[at + 2 : self.at - 1])
+        return made if has_offset else made._replace(classes=made.classes - _OFFSET)
 
     def _arguments(self, word: str) -> tuple[list[Operand], bool]:
         """Read the arguments up to and with the bracket that closes them; return them, and whether they are sorted by ORDER BY."""

@@ -9,7 +9,7 @@ from protocol.columns.codes.column_codes import MOST_COLUMNS
 from protocol.errors import ProtocolError
 from protocol.sql.byte_text import blank_of
 from protocol.sql.edits import TextEdit, edited
-from protocol.sql.expressions.construct_names import ZERO_DATES, accepted_name
+from protocol.sql.expressions.construct_names import LARGE_UNSIGNED, ZERO_DATES, accepted_name
 from protocol.sql.expressions.constructs import (
     DISTINCT,
     FEED,
@@ -50,6 +50,8 @@ _UNUSUAL: Final = frozenset((ValueClass.JSON, ValueClass.GEOMETRY, ValueClass.BI
 _GUESSED: Final = ANY - _UNUSUAL
 _OF_BYTES: Final = frozenset((ValueClass.BYTES, ValueClass.HEX))
 _ZERO: Final = frozenset((ValueClass.DATE_ZERO,))
+_LARGE: Final = frozenset((ValueClass.UNSIGNED,))
+_INTEGER: Final = frozenset((ValueClass.INTEGER,))
 _TIMES: Final = frozenset((ValueClass.DATE, ValueClass.DATETIME))
 _JUDGED: Final = frozenset(
     (
@@ -311,8 +313,8 @@ class StatementJudge:
         if survey is None or accepted_name(used.name) in self._accepted:
             return
         guessed = any(len(one) == len(ANY) for one in used.arguments)
-        if ZERO_DATES in self._accepted:
-            used = used._replace(arguments=_without_zeros(used.arguments))
+        for name in self._accepted & _ASSUMED.keys():
+            used = used._replace(arguments=_ASSUMED[name](used.arguments))
         arguments = _with(used.arguments, self._guessed) if guessed else used.arguments
         verdict = self._verdict(survey, used, arguments)
         if _passes(verdict, used):
@@ -331,16 +333,19 @@ class StatementJudge:
             if verdict.kind is SurveyKind.SAME or (may_pass and self._may_be_same(survey, used)):
                 return
         stopped = statement_stops.differs_by_survey(
-            self._title, query, used.name, verdict, inside, only_zeros=self._differs_for_zeros(survey, used)
+            self._title, query, used.name, verdict, inside, assuming=self._enough(survey, used)
         )
         if guessed and wanted is not None:
             raise TableWanted(stopped.reason, wanted, self.give_up)
         raise stopped
 
-    def _differs_for_zeros(self, survey: Survey, used: UsedConstruct) -> bool:
-        """Return whether it is the same but for dates with zeros."""
-        arguments = _without_zeros(used.arguments)
-        return arguments != used.arguments and _passes(self._verdict(survey, used, arguments), used)
+    def _enough(self, survey: Survey, used: UsedConstruct) -> str:
+        """Return the name in `accept` by which it is the same but for some values; an empty one if none is enough."""
+        for name, without in _ASSUMED.items():
+            arguments = without(used.arguments)
+            if arguments != used.arguments and _passes(self._verdict(survey, used, arguments), used):
+                return name
+        return ""
 
     def _may_be_same(self, survey: Survey, used: UsedConstruct) -> bool:
         """Return whether the target does the same for some value of what is not known."""
@@ -452,6 +457,17 @@ def _with(arguments: tuple[Classes, ...], guess: Classes) -> tuple[Classes, ...]
 def _without_zeros(arguments: tuple[Classes, ...]) -> tuple[Classes, ...]:
     """Return the arguments without dates with zeros; what is not known at all, and what is nothing else, stays."""
     return tuple(one if len(one) == len(ANY) else one - _ZERO or one for one in arguments)
+
+
+def _without_large(arguments: tuple[Classes, ...]) -> tuple[Classes, ...]:
+    """Return the arguments without numbers from 2^63 on; what is not known at all stays."""
+    return tuple(
+        one if len(one) == len(ANY) or ValueClass.UNSIGNED not in one else one - _LARGE | _INTEGER for one in arguments
+    )
+
+
+_ASSUMED: Final = {ZERO_DATES: _without_zeros, LARGE_UNSIGNED: _without_large}
+"""What a name in `accept` says of values: the arguments without those that do not occur."""
 
 
 def _passes(verdict: Verdict, used: UsedConstruct) -> bool:
