@@ -8,11 +8,12 @@ from tests.sql_verdicts.debian_schemas import statements_of, text_of, unpacked
 
 
 class Application(NamedTuple):
-    """An application. `scripts` are patterns of paths in its package, in the order in which they run."""
+    """An application. `scripts` are patterns of paths in its package, in the order in which they run in `database`."""
 
     name: str
     package: str
     scripts: tuple[str, ...]
+    database: str = "application"
 
 
 _DBCONFIG: Final = "usr/share/dbconfig-common/data"
@@ -61,7 +62,12 @@ APPLICATIONS: Final = (
     Application("Request Tracker", "request-tracker5", ("usr/share/request-tracker5/etc/schema.mysql",)),
     Application("Roundcube", "roundcube-core", (f"{_DBCONFIG}/roundcube/install/mysql",)),
     Application("rsyslog", "rsyslog-mysql", (f"{_DBCONFIG}/rsyslog-mysql/install/mysql",)),
-    Application("Tango", "tango-db", ("usr/share/tango-db/create_db_tables.sql", "usr/share/tango-db/stored_proc.sql")),
+    Application(
+        "Tango",
+        "tango-db",
+        ("usr/share/tango-db/create_db_tables.sql", "usr/share/tango-db/stored_proc.sql"),
+        "tango",
+    ),
     Application("Tiny Tiny RSS", "tt-rss", (f"{_DBCONFIG}/tt-rss/install/mysql",)),
     Application("WordPress", "dokuwiki", ("var/lib/dokuwiki/lib/plugins/authpdo/_test/mysql/wordpress.sql",)),
     Application(

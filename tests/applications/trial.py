@@ -68,8 +68,8 @@ def follow_application(
     with several as connection, connection.cursor() as cursor:
         cursor.execute("SET NAMES utf8mb4")
         cursor.execute(f"SET binlog_format = {binlog_format}, time_zone = '+00:00'")
-        cursor.execute("CREATE DATABASE application CHARACTER SET utf8mb4")
-        cursor.execute("USE application")
+        cursor.execute(f"CREATE DATABASE {application.database} CHARACTER SET utf8mb4")
+        cursor.execute(f"USE {application.database}")
         refused = _run(cursor, schema, "schema")
         cursor.execute("SET foreign_key_checks = 0")
         traffic = traffic_of(here.source, seed, rounds)

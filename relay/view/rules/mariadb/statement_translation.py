@@ -126,7 +126,7 @@ class _Translation:
         """Return the text as the target takes it. Raises: Untranslatable."""
         context = self._words.context
         query = replace(context.query(text), server_version=_TARGET_VERSION.format(*context.target))
-        return written_for_mariadb(query, context.target, context.accept)
+        return written_for_mariadb(query, context.target, context.accept, self._known)
 
     def _at_source(self) -> Statement | None:
         """Return the definition as the source understood it."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from protocol.sql.tables.ddl_statement import KeyPart, WrittenKey
-from protocol.sql.tables.source_table import Column
+from protocol.sql.tables.source_table import Column, Table
 from relay.view.rules.refused.row_size import WIDEST
 
 _LIMIT: Final = 3072
@@ -27,17 +27,37 @@ def shortened_parts(
     lower case; a column whose character set is not known is left as it is."""
     if key.kind:
         return
+    for part in key.parts:
+        most = longest_part(columns.get(part.name.lower()), part.prefix, engine, row_format)
+        if most is not None:
+            yield part, most
+
+
+def longest_part(column: Column | None, prefix: int | None, engine: str, row_format: str) -> int | None:
+    """Return the most characters, or bytes, of a column that the target takes in a key, where the key has more; None: it does not, or
+    that is not known."""
     limit = _MYISAM_LIMIT if engine.lower() == "myisam" else _LIMIT
     if limit == _LIMIT and row_format in ("COMPACT", "REDUNDANT"):
         limit = _SMALL_LIMIT
-    for part in key.parts:
-        column = columns.get(part.name.lower())
-        found = _TYPE.match(column.type) if column is not None else None
-        if column is None or found is None:
+    found = _TYPE.match(column.type) if column is not None else None
+    if column is None or found is None or found[1] not in _TEXTS | _BLOBS:
+        return None
+    wide = WIDEST.get(column.charset, 1) if found[1] in _TEXTS else 1
+    if found[1] in _TEXTS and column.charset in ("", "?"):
+        return None
+    length = prefix if prefix is not None else int(found[2] or 0)
+    return limit // wide if length * wide > limit else None
+
+
+def lengthened_key(before: Table, after: Table, engine: str) -> str:
+    """Return the name of a plain key that is longer than the target takes after a change of its columns; an empty text if none is."""
+    old, new = ({one.name.lower(): one for one in table.columns} for table in (before, after))
+    was = dict(before.keys)
+    for name, key in after.keys:
+        if key.unique or was.get(name) != key:
             continue
-        wide = WIDEST.get(column.charset, 1) if found[1] in _TEXTS else 1
-        if found[1] not in _TEXTS | _BLOBS or (found[1] in _TEXTS and column.charset in ("", "?")):
-            continue
-        length = part.prefix if part.prefix is not None else int(found[2] or 0)
-        if length * wide > limit:
-            yield part, limit // wide
+        for column, prefix in key.parts or ():
+            too_long = [longest_part(some.get(column.lower()), prefix, engine, "") for some in (old, new)]
+            if too_long[0] is None and too_long[1] is not None:
+                return name
+    return ""

@@ -5,24 +5,28 @@ them with a warning.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from protocol.errors import ErrorCode
 from protocol.sql.engines import engine_of
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
-from protocol.sql.tables.altered_table import table_of
+from protocol.sql.tables.altered_table import alter_table, table_of
+from protocol.sql.tables.ddl_parser import read_statement
 from protocol.sql.tables.ddl_statement import (
     AddColumn,
     AlterTable,
     ChangeColumn,
     CreateTable,
     Element,
+    KeyPart,
     TableDefinition,
     TableOption,
+    WrittenKey,
 )
-from protocol.sql.tables.source_table import Column
-from relay.view.rules.refused.long_keys import shortened_parts
+from protocol.sql.tables.source_table import Column, Table
+from relay.source_tables.table_book import SourceTables
+from relay.view.rules.refused.long_keys import lengthened_key, shortened_parts
 from relay.view.rules.refused.replicas import Replicas
 from relay.view.rules.refused.row_size import is_row_too_large
 from relay.view.rules.refused.spatial_columns import is_spatial, refused_spatial
@@ -43,24 +47,32 @@ _NO_NULL_IN_KEYS_SINCE: Final = (5, 7)
 _NO_FLOAT_NUMBERS_SINCE: Final = (8, 4)
 _DESCENDING_SINCE: Final = (8, 0)
 _STRICT_SINCE: Final = (5, 7)
+_TOO_LONG_KEY: Final = 1071
 ROW_SIZE: Final = "row_size"
 """The name in a view's `accept`: its replicas have innodb_strict_mode = OFF."""
 
 
 def rewrite_definition(
-    words: WrittenStatement, replicas: Replicas, source: tuple[int, ...], engines: TableEngines | None
+    words: WrittenStatement,
+    replicas: Replicas,
+    source: tuple[int, ...],
+    engines: TableEngines | None,
+    book: SourceTables | None,
 ) -> None:
-    """Change the definition of a table, or of a program's variables, for the target. Raises: Untranslatable."""
+    """Change the definition of a table, or of a program's variables, for the target. `book` has the tables of a MariaDB before it.
+    Raises: Untranslatable."""
     try:
         made = words.query.definition
     except UnsupportedSyntax:
         made = None
-    rewriting = _Definition(words, made, replicas, source, engines)
+    rewriting = _Definition(words, made, replicas, source, engines, book)
     if made is not None:
         rewriting.table(made)
     elif words.word(0) == "CREATE" and is_program(words):
         rewriting.years(range(len(words.words)))
         return
+    elif words.word(0) == "CREATE" and replicas.is_of_mariadb:
+        rewriting.index()
     elif "INDEX" not in (words.word(1), words.word(2), words.word(3)):
         return
     elif words.word(1) in ("ONLINE", "OFFLINE"):
@@ -77,13 +89,17 @@ class _Definition:
         replicas: Replicas,
         source: tuple[int, ...],
         engines: TableEngines | None,
+        book: SourceTables | None,
     ) -> None:
         self._words = words
+        self._book = book
         self._replicas = replicas
         self._source = source
         self._target = replicas.version
         self._title = replicas.title
         self._engine = _engine_of(words, made, replicas, engines) if made is not None else ""
+        if not self._engine and made is not None and book is not None and (known := book.get(made.name)) is not None:
+            self._engine = known.engine
 
     def table(self, made: TableDefinition) -> None:
         """Change a CREATE TABLE or an ALTER TABLE."""
@@ -193,31 +209,67 @@ class _Definition:
 
     def _long_keys(self, made: TableDefinition) -> None:
         """Write the prefixes of keys that a MariaDB shortened."""
-        columns = self._columns(made) if self._replicas.is_of_mariadb and made.written.keys else {}
+        if not self._replicas.is_of_mariadb:
+            return
+        if isinstance(made, AlterTable) and self._book is not None:
+            known = self._book.table(made.name)
+            if known is not None:
+                self._check_lengthened(made, known)
+        columns = self._columns(made) if made.written.keys else {}
         if not columns:
             return
         option = made.written.option("ROW_FORMAT")
         row_format = option.text.upper() if option is not None else ""
         for key in made.written.keys:
-            for part, length in shortened_parts(key, columns, self._engine or "InnoDB", row_format):
-                if part.prefix is None:
-                    self._words.replace(part.stop, part.stop, f"({length})")
-                else:
-                    self._words.put(self._words.index_at(part.stop) + 1, str(length))
+            self._shorten(key, columns, row_format)
+
+    def _shorten(self, key: WrittenKey, columns: Mapping[str, Column], row_format: str) -> None:
+        for part, length in shortened_parts(key, columns, self._engine or "InnoDB", row_format):
+            if part.prefix is None:
+                self._words.replace(part.stop, part.stop, f"({length})")
+            else:
+                self._words.put(self._words.index_at(part.stop) + 1, str(length))
+
+    def index(self) -> None:
+        """Write the prefixes of a CREATE INDEX of a MariaDB, which shortened it."""
+        words = self._words
+        query = words.query
+        with contextlib.suppress(UnsupportedSyntax):
+            made = read_statement(
+                query.tokens, query.text, query.schema, query.sql_mode, query.server_version, query.name
+            )
+            known = self._book.get(made.name) if isinstance(made, AlterTable) and self._book is not None else None
+            if known is None or "UNIQUE" in (words.word(1), words.word(2)):
+                return
+            self._engine = known.engine
+            first = next(index for index in words.places("ON") if words.word(index - 1) != ".")
+            opened = next(index for index in words.places("(") if index > first)
+            key = WrittenKey("", "", -1, tuple(_parts(words, opened)))
+            self._shorten(key, {one.name.lower(): one for one in known.columns}, "")
+
+    def _check_lengthened(self, made: AlterTable, known: Table) -> None:
+        """Check for a key that a change of its columns makes longer than the target takes. Raises: Untranslatable."""
+        with contextlib.suppress(UnsupportedSyntax):
+            altered = alter_table(known, made.clauses, ("", ""))
+            name = lengthened_key(known, altered, self._engine or "InnoDB")
+            if name:
+                raise self._unknown(f"the key {name}, whose columns become longer than it may be", _TOO_LONG_KEY)
 
     def _columns(self, made: TableDefinition) -> dict[str, Column]:
         """Return the columns of the table after the definition, by names in lower case, as far as they are known."""
-        found: dict[str, Column] = {}
-        if isinstance(made, CreateTable):
-            with contextlib.suppress(UnsupportedSyntax):
-                table = table_of(made, made.charset.charset or "")
-                found = {column.name.lower(): column for column in table.columns}
-        else:
-            for clause in made.clauses:
-                if isinstance(clause, AddColumn | ChangeColumn):
-                    column = clause.definition.column
-                    found[column.name.lower()] = column
-        return found
+        default = self._book.charset_of(made.name[0]) if self._book is not None else ("", "")
+        columns: Iterable[Column] = ()
+        with contextlib.suppress(UnsupportedSyntax):
+            if isinstance(made, CreateTable):
+                columns = table_of(made, *made.charset.resolved(default, default)).columns
+            else:
+                known = self._book.table(made.name) if self._book is not None else None
+                if known is not None:
+                    columns = alter_table(known, made.clauses, default).columns
+                else:
+                    added = (one for one in made.clauses if isinstance(one, AddColumn | ChangeColumn))
+                    columns = [one.definition.column for one in added]
+        return {column.name.lower(): column for column in columns}
 
     # ---- options ----
 
@@ -296,6 +348,17 @@ def _engine_of(words: WrittenStatement, made: TableDefinition, replicas: Replica
     if replicas.becomes_innodb and found.lower() in TO_INNODB:
         return "InnoDB"
     return "" if found == "?" else found
+
+
+def _parts(words: WrittenStatement, opened: int) -> Iterator[KeyPart]:
+    """Yield the columns of a key, after the bracket before them."""
+    at = opened + 1
+    while words.word(at - 1) != ")" and at < len(words.words):
+        has_prefix = words.word(at + 1) == "("
+        yield KeyPart(words.name(at), int(words.word(at + 2)) if has_prefix else None, stop=words.words[at].stop)
+        while words.word(at) not in (",", "") and not (words.word(at) == ")" and words.word(at - 2) != "("):
+            at += 1
+        at += 1
 
 
 def _may_be_innodb(engine: str) -> bool:

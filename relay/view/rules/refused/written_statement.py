@@ -13,6 +13,7 @@ from protocol.sql.server_functions import MYSQL_KEYWORDS, REMOVED_FROM_MYSQL
 from protocol.sql.server_version import version_numbers
 from protocol.sql.server_words import NEW_IN_MYSQL, RESERVED_WORDS
 from protocol.sql.statements.named_tables import perhaps_written_tables
+from relay.source_tables.table_book import SourceTables
 from relay.view.rules.refused.refused_definitions import rewrite_definition
 from relay.view.rules.refused.replicas import Replicas
 from relay.view.rules.refused.written_words import WrittenStatement
@@ -128,15 +129,18 @@ def _key(query: LoggedQuery) -> tuple[object, ...] | None:
     return query.shape, query.sql_mode, query.schema_bytes, query.charset, query.server_version
 
 
-def written_for_mariadb(query: LoggedQuery, target: tuple[int, int], accept: Collection[str]) -> bytes:
-    """Do the same with a statement of MariaDB that was translated for MySQL otherwise. Raises: Untranslatable."""
+def written_for_mariadb(
+    query: LoggedQuery, target: tuple[int, int], accept: Collection[str], book: SourceTables
+) -> bytes:
+    """Do the same with a statement of MariaDB that was translated for MySQL otherwise. `book` has the tables before it. Raises:
+    Untranslatable."""
     if not may_be_refused(query):
         return query.raw
     try:
         words = WrittenStatement(query)
     except UnsupportedSyntax:
         return query.raw
-    return _Rewriting(words, Replicas(target, frozenset(accept), is_of_mariadb=True), _AS_MARIADB, None).made()
+    return _Rewriting(words, Replicas(target, frozenset(accept), is_of_mariadb=True), _AS_MARIADB, None, book).made()
 
 
 @lru_cache(maxsize=64)
@@ -149,9 +153,15 @@ def _reserved(source: tuple[int, ...], target: tuple[int, ...]) -> frozenset[str
 
 class _Rewriting:
     def __init__(
-        self, words: WrittenStatement, replicas: Replicas, source: tuple[int, ...], engines: TableEngines | None
+        self,
+        words: WrittenStatement,
+        replicas: Replicas,
+        source: tuple[int, ...],
+        engines: TableEngines | None,
+        book: SourceTables | None = None,
     ) -> None:
         self._words = words
+        self._book = book
         self._replicas = replicas
         self._source = source
         self._target = replicas.version
@@ -171,7 +181,7 @@ class _Rewriting:
             self._select()
             self._check_statements()
             self._check_system_tables()
-            rewrite_definition(words, self._replicas, self._source, self._engines)
+            rewrite_definition(words, self._replicas, self._source, self._engines, self._book)
         return edited(query.raw, words.edits) if words.is_changed else query.raw
 
     def _flush(self) -> bool:
