@@ -361,7 +361,7 @@ class ViewSection(TomlSection):
     """Functions, operators and clauses that the replicas may compute otherwise than the source, and that are passed on all the
     same: the names that stops say, such as `regexp`. Whoever accepts one knows that it does not matter for the data. `zero_dates`:
     what differs only for dates with zeros as their month or day, where no column has any. `large_unsigned`: what differs only for
-    numbers of BIGINT UNSIGNED from 2^63 on, where no column has any. Example: `["regexp"]`"""
+    numbers of BIGINT UNSIGNED from 2^63 on, where no column and no statement has any. Example: `["regexp"]`"""
     json_columns: JsonPolicy = "longtext"
     """For a MariaDB source: the type that columns of type JSON get, which are LONGTEXT there. `"longtext"`: LONGTEXT with the same
     bytes. `"binary"`: JSON of MySQL: the same documents in another encoding; a text that MySQL does not accept as JSON stops the

@@ -93,6 +93,11 @@ class References:
         """Return the tables whose rows are deleted, or lose a value, with a row of `parent`."""
         return sorted({one.child for one in self._acting(in_lower_case(parent))})
 
+    @property
+    def updated_parents(self) -> list[TableName]:
+        """The tables with whose rows others are updated."""
+        return list(self._updated)
+
     def refers(self, child: TableName) -> bool:
         """Return whether the table is known to have foreign keys."""
         return in_lower_case(child) in self._referring

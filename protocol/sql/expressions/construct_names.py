@@ -81,5 +81,5 @@ ACCEPTED_NAMES: Final = frozenset(
 )
 """All names. `row_size`: rows longer than half a page, where the replicas have innodb_strict_mode = OFF. `zero_dates`: what differs
 only for dates with zeros as their month or day, where no column has any. `large_unsigned`: what differs only for numbers of BIGINT
-UNSIGNED from 2^63 on, where no column has any.
+UNSIGNED from 2^63 on, where there are none.
 """

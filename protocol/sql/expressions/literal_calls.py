@@ -28,9 +28,8 @@ _MOMENTS: Final = frozenset((ValueClass.DATE, ValueClass.DATETIME, ValueClass.DA
 _WRITTEN: Final = frozenset((ValueClass.TEXT_DATE,))
 _WITH_ZEROS: Final = _MOMENTS | _WRITTEN | {ValueClass.NULL}
 _MOMENT: Final = frozenset((ValueClass.DATETIME,))
-_WITH_FORMAT: Final = 3
-"""The tokens of a time, a comma and a format."""
-_OF_TIME: Final = re.compile(r"%[HhIklisSfTrp]")
+_WITH_FORMAT: Final = 2
+_OF_TIME: Final = re.compile(r"%[HhIklisSfTrp]|:")
 _MOST_DECIMALS: Final = 30
 _HEX_DIGITS: Final = frozenset("0123456789ABCDEFabcdef")
 _WHOLE: Final = frozenset((ValueClass.INTEGER, ValueClass.NEGATIVE, ValueClass.NULL))
@@ -67,13 +66,21 @@ def call_alike(word: str, given: Sequence[Operand], inside: Sequence[SqlToken]) 
     return result_of(f"{word}()", given) if is_alike else _char_alike(word, given, inside[-1])
 
 
-def formats_no_offset(word: str, inside: Sequence[SqlToken]) -> bool:
+def formats_no_offset(word: str, given: Sequence[Operand], inside: Sequence[SqlToken]) -> bool:
     """Return whether a call is DATE_FORMAT with a literal format whose texts have no time offset, such as +02:00."""
-    if word != "DATE_FORMAT" or len(inside) < _WITH_FORMAT or inside[-1].kind is not TokenKind.STRING:
+    if word != "DATE_FORMAT" or len(given) != _WITH_FORMAT or inside[-1].kind is not TokenKind.STRING:
         return False
     text = inside[-1].text
-    time = _OF_TIME.search(text)
-    return inside[-2].text == "," and "+" not in text and (time is None or "-" not in text[time.start() :])
+    if inside[-2].text != "," or "+" in text:
+        return False
+    signs = [at for at, sign in enumerate(text) if sign == "-"]
+    return all(_is_of_date(text, at) for at in signs) and not (signs and _OF_TIME.search(text[: signs[-1]]))
+
+
+def _is_of_date(text: str, at: int) -> bool:
+    """Return whether a minus sign in a format is between the parts of a date."""
+    before, after = text[max(0, at - 2) : at], text[at + 1 : at + 2]
+    return before in ("%Y", "%y", "%m", "%c") or (before in ("%d", "%e") and after == "%")
 
 
 def _is_near_now(inside: Sequence[SqlToken]) -> bool:
@@ -147,6 +154,8 @@ def _reads_number_alike(word: str, given: Sequence[Operand], last: SqlToken) -> 
     its brackets.
     """
     if not _is_short(given[-1]):
+        return False
+    if last.kind is not TokenKind.NUMBER or not last.text.isdecimal():
         return False
     if len(given) == 1:
         return word == "FROM_UNIXTIME" and int(last.text) > 0

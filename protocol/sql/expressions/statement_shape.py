@@ -37,7 +37,7 @@ _WITH_DATE: Final = frozenset(("DATE", "TIMESTAMP"))
 _SIGNS_BEFORE_VALUE: Final = frozenset("(,=<>+-*/%|&^~!")
 _SIGNS_BEFORE_ZERO: Final = frozenset(",=<>")
 """The signs after which a 0 is no divisor."""
-_READS_TEXTS: Final = re.compile(r"UNHEX|FROMTEXT", re.ASCII | re.IGNORECASE)
+_READS_TEXTS: Final = re.compile(r"UNHEX|FROMTEXT|DATE_FORMAT", re.ASCII | re.IGNORECASE)
 """Functions whose texts are read."""
 _READS_NUMBERS: Final = re.compile(r"(?<![A-Z_])(?<!AS )(?:FORMAT|CHAR)\s*\(", re.ASCII | re.IGNORECASE)
 """Functions of which the numbers decide."""

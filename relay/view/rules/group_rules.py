@@ -331,7 +331,8 @@ class _Planned:
             lambda name: engines.columns_of(name, query.thread_id),
             engines.programs_of,
             lambda: engines.references,
-            lambda name: engines.knows_references_to(name, query.thread_id),
+            lambda name: engines.has_all_references_to(name, query.thread_id),
+            lambda: bool(engines.bodies),
         )
         try:
             check_conversions(query, known, self._judge)

@@ -40,7 +40,16 @@ def check_writing(generation: Generation) -> None:
         raise generation.failure
 
 
-_MAY_END: Final = frozenset((UNKNOWN_DEFINITION, "replace_in_parent_table", "ignored_update", "multi_table_delete"))
+_MAY_END: Final = frozenset(
+    (
+        UNKNOWN_DEFINITION,
+        "replace_in_parent_table",
+        "ignored_update",
+        "upsert_ignored",
+        "upsert_refused",
+        "multi_table_delete",
+    )
+)
 """The stops that what the source reports of a table may end."""
 
 

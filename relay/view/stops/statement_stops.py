@@ -39,7 +39,7 @@ _RECORD_REFERENCES: Final = (
 _ROWS_HAVE_NONE: Final = "binlog_format = ROW at the source has no such statements"
 _NO_SUCH_VALUES: Final = {
     ZERO_DATES: "no column has dates such as 0000-00-00 or 2020-00-10",
-    LARGE_UNSIGNED: "no column of type BIGINT UNSIGNED has a number of 9223372036854775808 or more",
+    LARGE_UNSIGNED: "neither a column of type BIGINT UNSIGNED nor a statement has a number of 9223372036854775808 or more",
 }
 _OF_COMPONENT: Final = frozenset(("MD5", "SHA", "SHA1"))
 Statement = LoggedQuery | bytes
@@ -123,17 +123,14 @@ def ignored_update(statement: Statement, table: TableName, children: list[TableN
     return stop("ignored_update", 0, f"{fact}; {why}{inside}: {shown(statement)}", *ways)
 
 
-def upsert_refused(
-    statement: Statement, table: TableName, changed: TableName, children: list[TableName]
-) -> Untranslatable:
-    """Return the stop at INSERT … ON DUPLICATE KEY UPDATE of `table`, which refers to others, by which rows of `children` may change
-    with those of `changed`."""
+def upsert_refused(statement: Statement, table: TableName, missing: str) -> Untranslatable:
+    """Return the stop at INSERT … ON DUPLICATE KEY UPDATE of `table`, which refers to others. `missing` is what it would not do without
+    the checks of foreign keys."""
     why = "servers since 9.6 refuse it (1452) where a row that it does not insert would refer to none"
     return stop(
         "upsert_refused",
         ErrorCode.ER_NO_REFERENCED_ROW_2,
-        f"{named(table)} refers to other tables: {why}; without foreign_key_checks it would not change rows of {named(*children)} with "
-        f"those of {named(changed)}: {shown(statement)}",
+        f"{named(table)} refers to other tables: {why}; without foreign_key_checks it would not {missing}: {shown(statement)}",
         _NATIVE,
         _BY_HAND,
         _ROWS_HAVE_NONE,

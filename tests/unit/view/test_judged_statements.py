@@ -65,7 +65,14 @@ def test_numbers_from_2_to_the_63_on_may_be_left_out_of_the_judgement(monkeypatc
 
 @pytest.mark.parametrize(
     ("written", "passes"),
-    [("%Y-%m-01", True), ("%Y-%m-%d %H:00", True), ("%Y-%m-%d %T-02:00", False), ("%Y %T+%d", False)],
+    [
+        ("%Y-%m-01", True),
+        ("%Y-%m-%d %H:00", True),
+        ("%Y-%m-%d %T-02:00", False),
+        ("%Y %T+%d", False),
+        ("%Y-%m-%d 00:00:00-05:00", False),
+        ("%d-%m-%Y", True),
+    ],
 )
 def test_a_format_says_whether_a_text_may_have_an_offset(
     monkeypatch: pytest.MonkeyPatch, written: str, passes: bool
@@ -77,6 +84,20 @@ def test_a_format_says_whether_a_text_may_have_an_offset(
         assert rules.plan("BEGIN", statement, XID) == [["BEGIN", statement, "(16)"]]
     else:
         assert "store DATETIME of text offset" in reason(rules, statement).text
+
+
+def test_formats_are_read_in_statements_that_are_alike_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statement_judge, "surveyed", surveyed)
+    rules = run("CREATE TABLE n (id INT PRIMARY KEY, a DATETIME)")
+    rules.plan("BEGIN", "UPDATE n SET a = DATE_FORMAT(a, '%Y-%m-%d %T')", XID)
+    assert "text offset" in reason(rules, "UPDATE n SET a = DATE_FORMAT(a, '%Y-%m-%d %T-02:00')").text
+
+
+def test_a_literal_in_brackets_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statement_judge, "surveyed", surveyed)
+    rules = run("CREATE TABLE n (id INT PRIMARY KEY, a VARCHAR(20))")
+    assert rules.plan("BEGIN", "UPDATE n SET a = CONCAT(id, (2))", XID)
+    assert rules.plan("BEGIN", "UPDATE n SET a = FORMAT(1.5, (2))", XID)
 
 
 def test_a_construct_that_is_accepted_is_passed_on() -> None:

@@ -42,6 +42,8 @@ _ROW_NAMES: Final = ("new", "old")
 class ProgramReader(StatementReader):
     """Reads a body. `table` is a trigger's."""
 
+    columns_are_named = False
+
     def __init__(self, query: SqlStatement, columns: KnownColumns, table: TableName | None) -> None:
         super().__init__(query, query.tokens, {}, columns)
         self._outer = ColumnScope()

@@ -38,6 +38,8 @@ class StatementReader(QueryReader):
 
     _ignores = False
     """True for what an INSERT IGNORE stores."""
+    columns_are_named = True
+    """False where a name may be that of a variable."""
 
     def read(self, *, makes_numbers: bool, sorts_groups: bool) -> StatementConstructs:
         """Return its constructs; none for a definition without a query. Raises: UnsupportedSyntax."""
@@ -109,7 +111,7 @@ class StatementReader(QueryReader):
             self.take()
             self._rows_of_values(columns, names, nulls)
         elif self.accept("SET"):
-            names = self._assignments(columns, nulls)
+            names = list(self._assignments(columns, nulls))
         elif self.word() in _SELECTS:
             rows = self._feeding_query(columns, names, nulls)
         absent = _without_value(columns, names)
@@ -123,7 +125,9 @@ class StatementReader(QueryReader):
             two = True
             self.use("ON DUPLICATE KEY UPDATE", (), at)
             changed: set[str] = set()
-            assigned = frozenset(self._assignments(columns, changed))
+            assigned = frozenset(
+                name for name, changes in self._assignments(columns, changed, table[1].lower()).items() if changes
+            )
             self.made.fired.append(
                 FiredChange("UPDATE", table, frozenset(changed), assigned=assigned, ignores=ignores, upserts=True)
             )
@@ -247,18 +251,28 @@ class StatementReader(QueryReader):
         stored = ValueClass.TEXT_OTHER if is_text else ValueClass.BYTES
         return given._replace(classes=given.classes - {ValueClass.HEX} | {stored})
 
-    def _assignments(self, columns: Mapping[str, KnownColumn] | None, nulls: set[str]) -> list[str]:
-        """Read a list of assignments; return the columns."""
-        names: list[str] = []
+    def _keeps(self, name: str, begin: int, table: str = "") -> bool:
+        """Return whether the expression from `begin` on is that column of the table that changes, or LAST_INSERT_ID of it."""
+        words = [self.text_of(one).lower() if is_name(one) else one.upper for one in self.tokens[begin : self.at]]
+        if words[:2] == ["last_insert_id", "("] and words[-1:] == [")"]:
+            words = words[2:-1]
+        return words in ([name], [table, ".", name]) and self.columns_are_named
+
+    def _assignments(
+        self, columns: Mapping[str, KnownColumn] | None, nulls: set[str], table: str = ""
+    ) -> dict[str, bool]:
+        """Read a list of assignments; return whether each column may get another value."""
+        names: dict[str, bool] = {}
         while True:
             name = self.name()
             while self.accept("."):
                 name = self.name()
             if not self.accept("="):
                 self.expect(":", "=")
+            begin = self.at
             given = self.expression()
             self._store(columns, name.lower(), given, nulls)
-            names.append(name.lower())
+            names[name.lower()] = not self._keeps(name.lower(), begin, table)
             if not self.accept(","):
                 return names
 
@@ -293,7 +307,7 @@ class StatementReader(QueryReader):
             for table in self._set_tables(names):
                 columns = self.columns.columns_of(table)
                 self._store(columns, names[-1], given, nulls.setdefault(table, set()))
-                assigned.setdefault(table, set()).add(names[-1])
+                assigned.setdefault(table, set()).update(() if self._keeps(names[-1], begin) else (names[-1],))
             if not self.accept(","):
                 break
         if self.accept("WHERE"):

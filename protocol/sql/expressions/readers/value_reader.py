@@ -401,7 +401,7 @@ class ValueReader(TokenCursor):
         elif word in AGGREGATE_FUNCTIONS and len(given) > 1:
             given = [joined(given)]
         made = self.use(name, given, at)
-        has_offset = made.classes & _OFFSET and not formats_no_offset(word, self.tokens[at + 2 : self.at - 1])
+        has_offset = made.classes & _OFFSET and not formats_no_offset(word, given, self.tokens[at + 2 : self.at - 1])
         return made if has_offset else made._replace(classes=made.classes - _OFFSET)
 
     def _arguments(self, word: str) -> tuple[list[Operand], bool]:

@@ -38,7 +38,14 @@ from protocol.sql.survey.value_class import ANY, NUMBERS, TEXTS, ValueClass, cla
 from protocol.sql.tables.source_table import Column, TableName
 from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram
 from relay.source_tables.references import References
-from relay.view.rules.judged.moved_keys import are_by_server, check_ignored_updates, runs_unchecked
+from relay.view.rules.judged.moved_keys import (
+    EVERY_COLUMN,
+    ReadBody,
+    are_by_server,
+    check_ignored_updates,
+    may_leave_out,
+    runs_unchecked,
+)
 from relay.view.rules.statement.logged_query import AS_LOGGED, LoggedQuery, RunsAs
 from relay.view.stops import statement_stops
 from relay.view.stops.stop_reason import TableWanted, Untranslatable
@@ -95,17 +102,21 @@ _RESULTS: Final = {
 
 class KnownSource(NamedTuple):
     """What is known of the source where a statement runs: the columns of tables, the programs by the name that sets them off, and the
-    references between tables. `knows_references`: whether these contain all to a table.
+    references between tables. `knows_references`: whether these contain all to a table. `has_programs`: whether some program may run.
     """
 
     columns: Columns
     programs: Programs
     references: Callable[[], References] = lambda: References({})
     knows_references: Callable[[TableName], bool] = lambda _: True
+    has_programs: Callable[[], bool] = lambda: True
 
     def updated_with(self, table: TableName, assigned: frozenset[str]) -> list[TableName]:
         """Return the tables whose rows may change where these columns, in lower case, of a row do."""
-        return self.references().updated_with(table, assigned, {one.name.lower() for one in self.columns(table)})
+        columns = self.columns(table)
+        every = {one.name.lower() for one in columns}
+        computed = {one.name.lower() for one in columns if one.generated}
+        return self.references().updated_with(table, every if assigned is EVERY_COLUMN else assigned | computed, every)
 
     def columns_of(self, name: TableName) -> Mapping[str, KnownColumn] | None:
         """Return a table's columns by names in lower case; None: they are not known."""
@@ -129,9 +140,10 @@ class StatementJudge:
 
     def __init__(self, target: tuple[int, int], accept: Iterable[str], foreign_keys: str = "server") -> None:
         self._target = target
-        self._has_keys_by_server = foreign_keys == "server" and are_by_server("{}.{}.0".format(*target))
+        self._is_target_by_server = are_by_server("{}.{}.0".format(*target))
+        self._stops_for_keys = foreign_keys == "server"
         self._moves_keys = False
-        """Whether the source and the target execute foreign keys in different ways."""
+        """Whether servers of the source's and of the target's version execute foreign keys in different ways."""
         self._title = "MySQL {}.{}".format(*target)
         self._accepted = frozenset(accept)
         self._guessed = _GUESSED - _ZERO if ZERO_DATES in self._accepted else _GUESSED
@@ -174,7 +186,7 @@ class StatementJudge:
             same = version_numbers(server_version)[:2] == self._target and "mariadb" not in server_version.lower()
             found = None if same else surveyed(server_version, "{}.{}.0".format(*self._target))
             self._survey = found if found is not None and found.constructs else None
-            self._moves_keys = are_by_server(server_version) != self._has_keys_by_server
+            self._moves_keys = are_by_server(server_version) != self._is_target_by_server
         return self._survey
 
     def check(
@@ -190,7 +202,7 @@ class StatementJudge:
         replaced where `known` changes; None: it changes with each statement. Raises: Untranslatable.
         """
         survey = self._survey_of(query.server_version)
-        if query.error or not _is_judged(query) or (survey is None and not self._moves_keys):
+        if query.error or not _is_judged(query) or (survey is None and not self._concerns_keys(query, known)):
             return AS_LOGGED
         key = self._key(query, variables, makes_numbers, state)
         if key is not None and key in self._passed:
@@ -227,6 +239,8 @@ class StatementJudge:
         try:
             made = self._read(query, known, variables, makes_numbers=makes_numbers)
         except (UnsupportedSyntax, ProtocolError) as error:
+            if self._concerns_keys(query) and self._stops_for_keys and known.references().updated_parents:
+                raise statement_stops.tables_unknown("ignored_update", query, str(error)) from error
             if UNREAD in self._accepted or survey is None or not _is_whole(survey):
                 return AS_LOGGED
             raise statement_stops.expressions_not_read(self._title, query, str(error), "") from error
@@ -240,22 +254,37 @@ class StatementJudge:
         else:
             lenient = False
         bodies = self._check_programs(query, survey, known, made)
-        return RunsAs(lenient, self._runs_unchecked(query, known, [(made, ""), *bodies]))
+        return RunsAs(lenient, self._runs_unchecked(query, known, made, bodies))
+
+    def _concerns_keys(self, query: LoggedQuery, known: KnownSource | None = None) -> bool:
+        """Return whether it may matter for a statement, or for what it sets off (`known`), who executes foreign keys."""
+        if not self._moves_keys or not query.foreign_key_checks:
+            return False
+        text = query.raw.lower()
+        return b"ignore" in text or b"duplicate" in text or (known is not None and known.has_programs())
 
     def _runs_unchecked(
-        self, query: LoggedQuery, known: KnownSource, every: Iterable[tuple[StatementConstructs, str]]
+        self, query: LoggedQuery, known: KnownSource, made: StatementConstructs, bodies: Sequence[ReadBody]
     ) -> bool:
         """Check what a statement and the bodies that it runs change, by who executes foreign keys; return as `runs_unchecked`. Raises:
         Untranslatable."""
         if not self._moves_keys or not query.foreign_key_checks:
             return False
         changes = []
-        for made, inside in every:
-            for change in made.fired:
+        for one, inside in ((made, ""), *((body.made, body.inside) for body in bodies)):
+            for change in one.fired:
                 tables = _tables_of_views(known, change.table)
-                check_ignored_updates(query, change, tables, known.updated_with, known.knows_references, inside)
+                if tables != [change.table] or _sets_new_row(known, change):
+                    change = change._replace(assigned=EVERY_COLUMN)
+                if self._stops_for_keys:
+                    check_ignored_updates(query, change, tables, known, inside)
                 changes += [change._replace(table=table) for table in tables]
-        return self._has_keys_by_server and runs_unchecked(query, changes, known.references(), known.updated_with)
+        try:
+            return self._is_target_by_server and runs_unchecked(query, changes, bodies, known)
+        except Untranslatable:
+            if self._stops_for_keys:
+                raise
+            return False
 
     def _is_lenient(self, query: LoggedQuery, survey: Survey, known: KnownSource, made: StatementConstructs) -> bool:
         """Return whether the target gives the source's rows if it runs the statement without strict mode.
@@ -373,10 +402,9 @@ class StatementJudge:
 
     def _check_programs(
         self, query: LoggedQuery, survey: Survey | None, known: KnownSource, made: StatementConstructs
-    ) -> list[tuple[StatementConstructs, str]]:
-        """Check the bodies that the statement runs, and those that these run; return them, with where they are. Raises:
-        Untranslatable."""
-        read = []
+    ) -> list[ReadBody]:
+        """Check the bodies that the statement runs, and those that these run; return them. Raises: Untranslatable."""
+        read: list[ReadBody] = []
         seen: set[str] = set()
         ahead = [(program, change) for program, change in _set_off(known, made)]
         while ahead:
@@ -392,7 +420,7 @@ class StatementJudge:
             body = self._body(query, known, program)
             for used in body.used:
                 self._judge(query, survey, used, inside)
-            read.append((body, inside))
+            read.append(ReadBody(body, inside, may_leave_out(program.text)))
             ahead += _set_off(known, body)
         return read
 
@@ -412,7 +440,7 @@ class StatementJudge:
         try:
             return self._reader(query, known, program).read_body(sorts_groups=self._sorts(query))
         except (UnsupportedSyntax, ProtocolError) as error:
-            if UNREAD in self._accepted:
+            if UNREAD in self._accepted or self._survey is None or not _is_whole(self._survey):
                 return StatementConstructs()
             inside = f" in {program.title}"
             raise statement_stops.expressions_not_read(self._title, query, str(error), inside) from error
@@ -500,6 +528,14 @@ def _set_off(known: KnownSource, made: StatementConstructs) -> list[tuple[KnownP
     for name in made.calls:
         found += ((program, None) for program in known.programs(name) if program.name[0] not in (TRIGGER, VIEW))
     return found
+
+
+def _sets_new_row(known: KnownSource, change: FiredChange) -> bool:
+    """Return whether a trigger may assign columns of the rows that an UPDATE changes."""
+    programs = (one for table in _tables_of_views(known, change.table) for one in known.programs(table))
+    return change.event == "UPDATE" and any(
+        one.name[0] == TRIGGER and one.timing != "AFTER" and one.event in _FIRES["UPDATE"] for one in programs
+    )
 
 
 def _tables_of_views(known: KnownSource, name: TableName) -> list[TableName]:

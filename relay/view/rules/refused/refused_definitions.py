@@ -12,14 +12,12 @@ from protocol.errors import ErrorCode
 from protocol.sql.engines import engine_of
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.tables.altered_table import alter_table, table_of
-from protocol.sql.tables.ddl_parser import read_statement
 from protocol.sql.tables.ddl_statement import (
     AddColumn,
     AlterTable,
     ChangeColumn,
     CreateTable,
     Element,
-    KeyPart,
     TableDefinition,
     TableOption,
     WrittenKey,
@@ -71,8 +69,6 @@ def rewrite_definition(
     elif words.word(0) == "CREATE" and is_program(words):
         rewriting.years(range(len(words.words)))
         return
-    elif words.word(0) == "CREATE" and replicas.is_of_mariadb:
-        rewriting.index()
     elif "INDEX" not in (words.word(1), words.word(2), words.word(3)):
         return
     elif words.word(1) in ("ONLINE", "OFFLINE"):
@@ -230,23 +226,6 @@ class _Definition:
             else:
                 self._words.put(self._words.index_at(part.stop) + 1, str(length))
 
-    def index(self) -> None:
-        """Write the prefixes of a CREATE INDEX of a MariaDB, which shortened it."""
-        words = self._words
-        query = words.query
-        with contextlib.suppress(UnsupportedSyntax):
-            made = read_statement(
-                query.tokens, query.text, query.schema, query.sql_mode, query.server_version, query.name
-            )
-            known = self._book.get(made.name) if isinstance(made, AlterTable) and self._book is not None else None
-            if known is None or "UNIQUE" in (words.word(1), words.word(2)):
-                return
-            self._engine = known.engine
-            first = next(index for index in words.places("ON") if words.word(index - 1) != ".")
-            opened = next(index for index in words.places("(") if index > first)
-            key = WrittenKey("", "", -1, tuple(_parts(words, opened)))
-            self._shorten(key, {one.name.lower(): one for one in known.columns}, "")
-
     def _check_lengthened(self, made: AlterTable, known: Table) -> None:
         """Check for a key that a change of its columns makes longer than the target takes. Raises: Untranslatable."""
         with contextlib.suppress(UnsupportedSyntax):
@@ -348,17 +327,6 @@ def _engine_of(words: WrittenStatement, made: TableDefinition, replicas: Replica
     if replicas.becomes_innodb and found.lower() in TO_INNODB:
         return "InnoDB"
     return "" if found == "?" else found
-
-
-def _parts(words: WrittenStatement, opened: int) -> Iterator[KeyPart]:
-    """Yield the columns of a key, after the bracket before them."""
-    at = opened + 1
-    while words.word(at - 1) != ")" and at < len(words.words):
-        has_prefix = words.word(at + 1) == "("
-        yield KeyPart(words.name(at), int(words.word(at + 2)) if has_prefix else None, stop=words.words[at].stop)
-        while words.word(at) not in (",", "") and not (words.word(at) == ")" and words.word(at - 2) != "("):
-            at += 1
-        at += 1
 
 
 def _may_be_innodb(engine: str) -> bool:

@@ -124,10 +124,13 @@ class TableEngines(SourceTables):
         return [*wanted, *(view for view, tables in self._behind_each.items() if not lower.isdisjoint(tables))]
 
     def knows_references_to(self, name: TableName, thread_id: int) -> bool:
-        """Return whether `references` contains every foreign key to a table that would delete or change rows."""
+        """Return whether `references` contains every foreign key to a table by which rows are deleted or emptied with its rows."""
+        return self.has_all_references_to(name, thread_id) or self.is_known_plain(name)
+
+    def has_all_references_to(self, name: TableName, thread_id: int) -> bool:
+        """Return whether `references` contains every foreign key to a table."""
         facts = self.facts(name, thread_id)
-        known = facts is not None and (facts.temporary or facts.references_known or facts.keeps_rollbacks is True)
-        return known or self.is_known_plain(name)
+        return facts is not None and (facts.temporary or facts.references_known or facts.keeps_rollbacks is True)
 
     def is_known_plain(self, name: TableName) -> bool:
         """Return whether a table from before the archive is configured to have no such foreign keys to it and no DELETE triggers."""

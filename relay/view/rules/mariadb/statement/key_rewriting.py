@@ -7,8 +7,10 @@ from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.tables.ddl_statement import KeyPart, WrittenKey
 from protocol.sql.tables.source_table import Key, Table, TableName
 from protocol.sql.tables.table_elements import key_element
+from relay.source_tables.known_table import KnownTable
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.expression_words import read_expressions
+from relay.view.rules.refused.long_keys import longest_part
 from relay.view.stops import definition_stops
 
 _BLOB_TYPES: Final = (
@@ -85,14 +87,25 @@ def rewrite_key_options(words: EditableStatement, first: int) -> None:
             words.cut_part(one)
 
 
-def add_prefixes(words: EditableStatement, parts: tuple[KeyPart, ...], long: set[str]) -> None:
-    """Write out the prefixes of texts of any length in a key that is not unique: MariaDB takes as much as there is room for.
+def add_prefixes(
+    words: EditableStatement, parts: tuple[KeyPart, ...], long: set[str], known: KnownTable | None = None
+) -> None:
+    """Write out the prefixes of a key that is not unique: of texts of any length, of which MariaDB takes as much as there is room for,
+    and of other columns of the table `known` that it shortens.
 
-    `long` contains such columns, in lower case.
+    `long` contains the former, in lower case.
     """
+    columns = {column.name.lower(): column for column in known.columns} if known is not None else {}
     for part in parts:
-        if part.prefix is None and part.name.lower() in long:
-            words.replace(part.stop, part.stop, f"({_MOST_CHARACTERS // len(parts)})")
+        name = part.name.lower()
+        given = part.prefix
+        if given is None and name in long:
+            given = _MOST_CHARACTERS // len(parts)
+        most = longest_part(columns.get(name), given, known.engine, "") if known is not None else None
+        length = given if most is None else most
+        if length is not None and length != part.prefix:
+            stop = part.stop if part.prefix is None else words.query.text.index(")", part.stop) + 1
+            words.replace(part.stop, stop, f"({length})")
 
 
 def is_left_out(key: Key, table: Table) -> bool:

@@ -145,7 +145,7 @@ def create_index(words: EditableStatement, known: TablesAtSource) -> bool:
         return False
     long = old_blobs(table)
     if plain:
-        add_prefixes(words, parts, long)
+        add_prefixes(words, parts, long, known.get(name))
     elif unique and any(part.prefix is None and part.name.lower() in long for part in parts):
         words.reports.append(f"the UNIQUE key {index}, over texts of any length")
         return False
