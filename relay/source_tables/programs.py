@@ -8,11 +8,15 @@ from protocol.sql.tables.source_table import TableName
 VIEW: Final = "VIEW"
 TRIGGER: Final = "TRIGGER"
 FUNCTION: Final = "FUNCTION"
-_FIRES: Final = {
-    "INSERT": frozenset(("INSERT", "")), "LOAD": frozenset(("INSERT", "DELETE", "")),
-    "REPLACE": frozenset(("INSERT", "DELETE", "")), "UPDATE": frozenset(("UPDATE", "INSERT", "")), "DELETE": frozenset(("DELETE", "")),
-}  # fmt: skip
-"""The events of triggers by the verb of a statement; "": not known."""
+FIRES: Final = {
+    "INSERT": frozenset(("INSERT", "")),
+    "REPLACE": frozenset(("INSERT", "DELETE", "")),
+    "UPDATE": frozenset(("UPDATE", "")),
+    "DELETE": frozenset(("DELETE", "")),
+}
+"""The events of triggers by the change that fires them; "": not known."""
+_FIRES_BY_WORD: Final = {**FIRES, "LOAD": FIRES["REPLACE"], "UPDATE": FIRES["UPDATE"] | {"INSERT"}}
+"""The events of triggers by the verbs in a statement: UPDATE may be that of INSERT … ON DUPLICATE KEY UPDATE."""
 
 ProgramName = tuple[str, str, str]
 """(kind, schema, name); the kind is VIEW, TRIGGER, FUNCTION or PROCEDURE."""
@@ -91,7 +95,7 @@ class KnownProgram(NamedTuple):
 
     def is_set_off_by(self, words: NamedWords) -> bool:
         """Return whether a statement that names it, or its table, may run it."""
-        return self.name[0] != TRIGGER or any(self.event in _FIRES[verb] for verb in words.verbs)
+        return self.name[0] != TRIGGER or any(self.event in _FIRES_BY_WORD[verb] for verb in words.verbs)
 
     def kept(self) -> list[Any]:
         """Return it for JSON, equal for equal programs; `known_program_of` is the inverse."""

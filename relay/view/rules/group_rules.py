@@ -15,7 +15,8 @@ from relay.view.rules.foreign_key_rules import may_differ
 from relay.view.rules.group import Copy, GroupRules, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, ends_of, query_of
 from relay.view.rules.judged.converted_columns import check_conversions
-from relay.view.rules.judged.statement_judge import KnownSource, StatementJudge, may_sort_groups, variable_of
+from relay.view.rules.judged.known_source import KnownSource
+from relay.view.rules.judged.statement_judge import StatementJudge, may_sort_groups, variable_of
 from relay.view.rules.left_out_parts import LeftOutParts
 from relay.view.rules.older_tables import TablesBefore, plan_with_recorded
 from relay.view.rules.refused.replicas import Replicas
@@ -331,7 +332,7 @@ class _Planned:
             lambda name: engines.columns_of(name, query.thread_id),
             engines.programs_of,
             lambda: engines.references,
-            lambda name: engines.has_all_references_to(name, query.thread_id),
+            lambda name: engines.knows_references_to(name, query.thread_id),
             lambda: bool(engines.bodies),
         )
         try:

@@ -7,7 +7,8 @@ from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.sql_mode import STRICT
 from protocol.sql.survey.value_class import ANY
 from protocol.sql.tables.ddl_statement import AlterTable, ChangeColumn
-from relay.view.rules.judged.statement_judge import KnownSource, StatementJudge
+from relay.view.rules.judged.known_source import KnownSource
+from relay.view.rules.judged.statement_judge import StatementJudge
 from relay.view.rules.statement.logged_query import LoggedQuery
 
 

@@ -1,11 +1,9 @@
 """Judges a statement by the survey: what the target is not known to compute as the source does stops the view by name."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from protocol.binlog.user_var import UserVarType, decode_user_var
-from protocol.columns.codes.column_codes import MOST_COLUMNS
 from protocol.errors import ProtocolError
 from protocol.sql.byte_text import blank_of
 from protocol.sql.edits import TextEdit, edited
@@ -26,7 +24,6 @@ from protocol.sql.expressions.constructs import (
     UsedConstruct,
 )
 from protocol.sql.expressions.known_differences import known_difference
-from protocol.sql.expressions.readers.column_scope import KnownColumn, kind_of_type
 from protocol.sql.expressions.readers.program_reader import ProgramReader
 from protocol.sql.expressions.readers.statement_reader import StatementReader
 from protocol.sql.lexer import ReadAs, SqlText, UnsupportedSyntax, sql_text
@@ -34,10 +31,10 @@ from protocol.sql.server_version import version_numbers
 from protocol.sql.sql_mode import STRICT
 from protocol.sql.statements.statement import StatementText
 from protocol.sql.survey.surveyed import Survey, SurveyKind, Verdict, surveyed
-from protocol.sql.survey.value_class import ANY, NUMBERS, TEXTS, ValueClass, class_of_text, classes_of_type
-from protocol.sql.tables.source_table import Column, TableName
-from relay.source_tables.programs import TRIGGER, VIEW, KnownProgram
-from relay.source_tables.references import References
+from protocol.sql.survey.value_class import ANY, NUMBERS, TEXTS, ValueClass, class_of_text
+from protocol.sql.tables.source_table import TableName
+from relay.source_tables.programs import KnownProgram
+from relay.view.rules.judged.known_source import KnownSource
 from relay.view.rules.judged.moved_keys import (
     EVERY_COLUMN,
     ReadBody,
@@ -89,48 +86,10 @@ _MOST_REMEMBERED: Final = 4096
 _MOST_BODIES: Final = 200
 _MOST_TOKENS: Final = 1_000_000
 """The most words and signs of an INSERT. One of 2 MB has as many, if each of its short rows has a call."""
-_FIRES: Final = {
-    "INSERT": ("INSERT", ""), "REPLACE": ("INSERT", "DELETE", ""), "UPDATE": ("UPDATE", ""), "DELETE": ("DELETE", ""),
-}  # fmt: skip
-Columns = Callable[[TableName], Sequence[Column]]
-Programs = Callable[[TableName], Iterable[KnownProgram]]
 _RESULTS: Final = {
     UserVarType.REAL: ValueClass.DOUBLE,
     UserVarType.DECIMAL: ValueClass.DECIMAL,
 }
-
-
-class KnownSource(NamedTuple):
-    """What is known of the source where a statement runs: the columns of tables, the programs by the name that sets them off, and the
-    references between tables. `knows_references`: whether these contain all to a table. `has_programs`: whether some program may run.
-    """
-
-    columns: Columns
-    programs: Programs
-    references: Callable[[], References] = lambda: References({})
-    knows_references: Callable[[TableName], bool] = lambda _: True
-    has_programs: Callable[[], bool] = lambda: True
-
-    def updated_with(self, table: TableName, assigned: frozenset[str]) -> list[TableName]:
-        """Return the tables whose rows may change where these columns, in lower case, of a row do."""
-        columns = self.columns(table)
-        every = {one.name.lower() for one in columns}
-        computed = {one.name.lower() for one in columns if one.generated}
-        return self.references().updated_with(table, every if assigned is EVERY_COLUMN else assigned | computed, every)
-
-    def columns_of(self, name: TableName) -> Mapping[str, KnownColumn] | None:
-        """Return a table's columns by names in lower case; None: they are not known."""
-        columns = self.columns(name)
-        return {column.name.lower(): _known(column) for column in columns} if columns else None
-
-
-@lru_cache(maxsize=MOST_COLUMNS)
-def _known(column: Column) -> KnownColumn:
-    classes = classes_of_type(column.type) or ANY
-    if not column.nullable:
-        classes -= {ValueClass.NULL}
-    given = column.nullable or column.default is not None or column.generated or "AUTO_INC" in column.extra.upper()
-    return KnownColumn(classes, kind_of_type(column.type), column.nullable, given, column.charset)
 
 
 class StatementJudge:
@@ -273,8 +232,8 @@ class StatementJudge:
         changes = []
         for one, inside in ((made, ""), *((body.made, body.inside) for body in bodies)):
             for change in one.fired:
-                tables = _tables_of_views(known, change.table)
-                if tables != [change.table] or _sets_new_row(known, change):
+                tables = known.base_tables(change.table)
+                if tables != [change.table] or known.sets_new_row(change):
                     change = change._replace(assigned=EVERY_COLUMN)
                 if self._stops_for_keys:
                     check_ignored_updates(query, change, tables, known, inside)
@@ -293,7 +252,7 @@ class StatementJudge:
         stored in strict mode fits its columns, so without strict mode the target stores the same where it computes the same. That
         is so where all constructs are the same without strict mode, and where no program runs whose effect might depend on it.
         """
-        if query.kind.verb not in _MAY_BE_LENIENT or not query.sql_mode & STRICT or _set_off(known, made):
+        if query.kind.verb not in _MAY_BE_LENIENT or not query.sql_mode & STRICT or known.set_off(made):
             return False
         try:
             for used in made.used:
@@ -406,7 +365,7 @@ class StatementJudge:
         """Check the bodies that the statement runs, and those that these run; return them. Raises: Untranslatable."""
         read: list[ReadBody] = []
         seen: set[str] = set()
-        ahead = [(program, change) for program, change in _set_off(known, made)]
+        ahead = [(program, change) for program, change in known.set_off(made)]
         while ahead:
             program, change = ahead.pop()
             if change is not None and program.timing == "BEFORE" and (change.nulls or change.absent):
@@ -421,7 +380,7 @@ class StatementJudge:
             for used in body.used:
                 self._judge(query, survey, used, inside)
             read.append(ReadBody(body, inside, may_leave_out(program.text)))
-            ahead += _set_off(known, body)
+            ahead += known.set_off(body)
         return read
 
     def _reader(self, query: LoggedQuery, known: KnownSource, program: KnownProgram) -> ProgramReader:
@@ -513,42 +472,6 @@ def _like(arguments: tuple[Classes, ...]) -> Classes:
     if known and known <= _OF_BYTES:
         return _OF_BYTES | TEXTS
     return TEXTS | _TIMES if known & (TEXTS | {ValueClass.TEXT_DATE}) else _GUESSED
-
-
-def _set_off(known: KnownSource, made: StatementConstructs) -> list[tuple[KnownProgram, FiredChange | None]]:
-    """Return the triggers that these changes fire, each with its change, and the routines that are called."""
-    found: list[tuple[KnownProgram, FiredChange | None]] = []
-    for change in made.fired:
-        for table in _tables_of_views(known, change.table):
-            found += (
-                (program, change)
-                for program in known.programs(table)
-                if program.name[0] == TRIGGER and program.event in _FIRES[change.event]
-            )
-    for name in made.calls:
-        found += ((program, None) for program in known.programs(name) if program.name[0] not in (TRIGGER, VIEW))
-    return found
-
-
-def _sets_new_row(known: KnownSource, change: FiredChange) -> bool:
-    """Return whether a trigger may assign columns of the rows that an UPDATE changes."""
-    programs = (one for table in _tables_of_views(known, change.table) for one in known.programs(table))
-    return change.event == "UPDATE" and any(
-        one.name[0] == TRIGGER and one.timing != "AFTER" and one.event in _FIRES["UPDATE"] for one in programs
-    )
-
-
-def _tables_of_views(known: KnownSource, name: TableName) -> list[TableName]:
-    found, ahead, seen = [], [name], set()
-    while ahead:
-        one = ahead.pop()
-        if one in seen:
-            continue
-        seen.add(one)
-        views = [program for program in known.programs(one) if program.name[0] == VIEW]
-        found += [] if views else [one]
-        ahead += (table for view in views for table in view.reads)
-    return found
 
 
 def _is_whole(survey: Survey) -> bool:

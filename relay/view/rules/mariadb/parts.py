@@ -8,7 +8,8 @@ from protocol.sql.kind import kind_of
 from protocol.sql.tables.source_table import Column, TableName
 from relay.source_tables.references import BY_THE_SERVER_SINCE
 from relay.view.rules.judged.converted_columns import check_conversions
-from relay.view.rules.judged.statement_judge import Columns, KnownSource, StatementJudge
+from relay.view.rules.judged.known_source import Columns, KnownSource
+from relay.view.rules.judged.statement_judge import StatementJudge
 from relay.view.rules.mariadb.left_out import ACCOUNT, PART, SEQUENCE
 from relay.view.rules.mariadb.rows.column_rule import TargetChoice
 from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_definition

@@ -6,15 +6,8 @@ from typing import Final, NamedTuple
 
 from protocol.sql.tables.source_table import TableName
 from relay.source_tables.names import in_lower_case
-from relay.source_tables.programs import FUNCTION, VIEW, BodyChange, KnownProgram, RoutineBody
+from relay.source_tables.programs import FIRES, FUNCTION, VIEW, BodyChange, KnownProgram, RoutineBody
 
-_FIRES: Final = {
-    "INSERT": frozenset(("INSERT", "")),
-    "REPLACE": frozenset(("INSERT", "DELETE", "")),
-    "UPDATE": frozenset(("UPDATE", "")),
-    "DELETE": frozenset(("DELETE", "")),
-}
-"""The events of triggers by the statement's verb; "": unknown."""
 _ON_DUPLICATE: Final = frozenset(("INSERT", "UPDATE", ""))
 
 
@@ -68,7 +61,7 @@ class StoredBodies:
                 functions.add(of_name[1])
         self.functions = frozenset(functions)
         """The functions' names without schemas, in lower case."""
-        self.any_on_update = any(event in _FIRES["UPDATE"] for some in self._by_table.values() for event, _ in some)
+        self.any_on_update = any(event in FIRES["UPDATE"] for some in self._by_table.values() for event, _ in some)
         """True if UPDATE of some table fires a trigger."""
 
     def __bool__(self) -> bool:
@@ -76,7 +69,7 @@ class StoredBodies:
 
     def has_update_trigger(self, table: TableName) -> bool:
         """Return whether UPDATE of the table fires one."""
-        return any(event in _FIRES["UPDATE"] for event, _body in self._by_table.get(in_lower_case(table), ()))
+        return any(event in FIRES["UPDATE"] for event, _body in self._by_table.get(in_lower_case(table), ()))
 
     def leading_to(self, wanted: Callable[[BodyChange], bool]) -> "BodiesFound":
         """Return the triggers and functions in which, or inside bodies that they run, such a change is made."""
@@ -116,7 +109,7 @@ class StoredBodies:
     def _inside(self, changes: Iterable[BodyChange], calls: Iterable[TableName]) -> list[StoredBody]:
         found = [body for name in calls for body in self._called.get(in_lower_case(name), ())]
         for change in changes:
-            events = _ON_DUPLICATE if change.on_duplicate else _FIRES[change.verb]
+            events = _ON_DUPLICATE if change.on_duplicate else FIRES[change.verb]
             for table in self._tables_of(change.tables):
                 found += (body for event, body in self._by_table.get(in_lower_case(table), ()) if event in events)
         return found

@@ -124,13 +124,10 @@ class TableEngines(SourceTables):
         return [*wanted, *(view for view, tables in self._behind_each.items() if not lower.isdisjoint(tables))]
 
     def knows_references_to(self, name: TableName, thread_id: int) -> bool:
-        """Return whether `references` contains every foreign key to a table by which rows are deleted or emptied with its rows."""
-        return self.has_all_references_to(name, thread_id) or self.is_known_plain(name)
-
-    def has_all_references_to(self, name: TableName, thread_id: int) -> bool:
-        """Return whether `references` contains every foreign key to a table."""
+        """Return whether `references` contains every foreign key to a table that would delete or change rows."""
         facts = self.facts(name, thread_id)
-        return facts is not None and (facts.temporary or facts.references_known or facts.keeps_rollbacks is True)
+        known = facts is not None and (facts.temporary or facts.references_known or facts.keeps_rollbacks is True)
+        return known or self.is_known_plain(name)
 
     def is_known_plain(self, name: TableName) -> bool:
         """Return whether a table from before the archive is configured to have no such foreign keys to it and no DELETE triggers."""
