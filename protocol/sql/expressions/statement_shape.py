@@ -20,7 +20,7 @@ LONGEST: Final = 4096
 """The bytes of the longest statement that has a shape: a longer one is unlikely to come again."""
 _LETTERS: Final = re.compile(r"[A-Za-z_][ -\[\]-~]*+")
 _CODES: Final = {one: f"\x01{chr(2 + at)}" for at, one in enumerate(ValueClass)}
-"""What stands for a literal: no server takes such a character in a statement outside of a literal."""
+"""What is written in place of a literal: no server takes such a character in a statement outside of a literal."""
 _TEXT: Final = _CODES[ValueClass.TEXT_OTHER]
 _WHOLE: Final = [f"\x02{chr(3 + at)}" for at in range(len(BOUNDS) + 1)]
 """Whole numbers by the first of `BOUNDS` that they are below, those that are below none last."""

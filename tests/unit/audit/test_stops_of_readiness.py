@@ -14,7 +14,7 @@ from relay.audit.readiness.logged_statement import LoggedStatement
 from relay.view.rules.definition_rules import define
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.refused.replicas import Replicas
-from relay.view.rules.refused.written_statement import written_for
+from relay.view.rules.refused.written_statement import ReplicaStatements
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.server_differences import EVENTS, password_hash
@@ -49,7 +49,7 @@ def stop_of_view(statement: bytes) -> str:
         if kind_of(statement).purpose is Purpose.ACCOUNTS:
             stop = password_hash(query, SOURCE, SETTINGS.target_version)
             return "" if stop is None else stop.reason.name
-        made = written_for(query, REPLICAS)
+        made = ReplicaStatements(REPLICAS).text_of(query)
         define(query if made == statement else replace(query, raw=made), SETTINGS)
     except Untranslatable as stopped:
         return stopped.reason.name

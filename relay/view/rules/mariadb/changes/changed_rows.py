@@ -35,9 +35,9 @@ def check_changes(words: EditableStatement, named: NamedWords, known: TablesAtSo
         for program in _set_off(inside, known):
             if program not in seen:
                 seen.add(program)
-                told = f"{way}, and {program.title}" if way else f", in {program.title}"
-                _check(words, program.words, known, told)
-                ways.append((program.words, told))
+                where = f"{way}, and {program.title}" if way else f", in {program.title}"
+                _check(words, program.words, known, where)
+                ways.append((program.words, where))
 
 
 def table_difference(table: Table) -> str:
