@@ -353,10 +353,10 @@ class ViewSection(TomlSection):
     behaves differently from the source, the view stops. `"innodb"`: InnoDB, as at a source before 9.6: all replicas of the view have
     `innodb_native_foreign_keys = ON` in their my.cnf. Example: `"innodb"`"""
     plain_tables: Annotated[list[NonEmpty], AfterValidator(checked_plain_tables)] = []
-    """Tables that were created before the archive begins, to whose rows no other table refers with CASCADE or SET NULL, on delete or
-    on update, and which have no DELETE trigger: the view need not stop when their rows are replaced. `"*"` means all of them. The binlogs say
-    this of later ones. For a MariaDB source also: tables whose statements mean the same on the replicas (no UUID, INET4, INET6,
-    system versioning, UNIQUE key over texts, triggers; collations that MySQL has). Example: `["shop.visits"]`"""
+    """Tables that were created before the archive begins, to whose rows no other table refers with CASCADE or SET NULL, on delete
+    or on update, and which have no DELETE trigger: the view need not stop when their rows are replaced. `"*"` means all of them.
+    The binlogs say this of later ones. For a MariaDB source also: tables whose statements mean the same on the replicas (no UUID,
+    INET4, INET6, system versioning, UNIQUE key over texts, triggers; collations that MySQL has). Example: `["shop.visits"]`"""
     accept: Annotated[list[NonEmpty], AfterValidator(checked_accepted)] = []
     """Functions, operators and clauses that the replicas may compute otherwise than the source, and that are passed on all the
     same: the names that stops say, such as `regexp`. Whoever accepts one knows that it does not matter for the data. `zero_dates`:
