@@ -57,9 +57,9 @@ def call_alike(word: str, given: Sequence[Operand], inside: Sequence[SqlToken]) 
         return Operand(_INTEGER_OR_NEGATIVE)
     if len(given) == 1 and (text := _text_alike(word, inside)) is not None:
         return text
-    if word == "FROM_UNIXTIME" and len(given) == 1 and (_is_short(given[0]) or _is_near_now(inside)):
-        return Operand(_MOMENT)
     is_alike = _reads_number_alike(word, given, inside[-1])
+    if word == "FROM_UNIXTIME" and len(given) == 1 and (is_alike or _is_near_now(inside)):
+        return Operand(_MOMENT)
     if len(given) == 1:
         # Of a FLOAT older servers give more digits as its least and largest value.
         is_alike |= word in ("MIN", "MAX") and given[0].kind == "DOUBLE"
