@@ -59,10 +59,11 @@ def purged_refused(held: GtidSet, missing: GtidSet, version: tuple[int, ...]) ->
     )
 
 
-def anonymous_refused(file: str, offset: int) -> PositionRefused:
-    """Return the refusal because of a transaction without a GTID in the piece of `file` that starts at `offset`."""
+def anonymous_refused(file: str, offset: int, *, is_exact: bool = True) -> PositionRefused:
+    """Return the refusal because of a transaction without a GTID at `offset` of `file`, or if not `is_exact` somewhere after it."""
+    place = f"position {offset}" if is_exact else f"after position {offset}"
     return _refused(
-        f"Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, position {offset}. "
+        f"Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, {place}. "
         "Let the replica pass it by file and position, or copy the data again"
     )
 

@@ -110,7 +110,9 @@ class FileGtidCollector:
         """
         self._before = before
         stop = self._scanner.position
+        numbered = False
         for block in blocks:
+            numbered |= bool(block.runs)
             for run in block.runs:
                 self._count(run)
                 self._serial_before = max(self._serial_before, run.serial)
@@ -118,6 +120,7 @@ class FileGtidCollector:
             stop = block.stop
         self._scanner.begin(stop)
         self._scanner.head_expected = False
+        self._scanner.numbered = self.flavour == "mysql" and numbered
 
     def begin(self, position: int) -> None:
         """Expect the next bytes at `position`, outside of any transaction: a start in mid-file, or a file that was cut back.

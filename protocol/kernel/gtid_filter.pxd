@@ -40,6 +40,7 @@ cdef class GtidSkip:
     cdef bint passing
     cdef bint group_ends
     cdef int decided
+    cdef int numbered
 
     @cython.locals(numbers=bytes, slot=int64_t)
     cpdef hold(self, intervals)
@@ -49,7 +50,7 @@ cdef class GtidSkip:
     cpdef int64_t next_range(self, src, int64_t start, int64_t stop) except -1
     @cython.locals(
         r=int64_t, n=int64_t, length=int64_t, t=cython.int, role=cython.int, roles="const uint8_t*", tbm=cython.int,
-        passing=cython.bint
+        passing=cython.bint, begins=cython.bint
     )
     cdef int64_t walk(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     @cython.locals(

@@ -5,8 +5,10 @@ The walk reads headers and heads of GTID events only. It returns ranges: bytes t
 an event unless the input does. Events that belong to no transaction (Rotate, Format_description, Gtid_list, Binlog_checkpoint,
 Previous_gtids ...) are sent.
 
-MySQL: the transactions of a set are skipped. MariaDB: in each domain everything is skipped up to the group that the replica has last,
-and, if the replica named a place to stop at (`@slave_until_gtid`), everything after it and all domains without one.
+MySQL: the transactions of a set are skipped, each with those after it that have no GTID event at all. Sources skip up to the next one
+too: 5.6 logs several DROP TEMPORARY TABLE of a stored function as transactions of one GTID. MariaDB: in each domain everything is
+skipped up to the group that the replica has last, and, if the replica named a place to stop at (`@slave_until_gtid`), everything
+after it and all domains without one.
 """
 
 from array import array
@@ -122,6 +124,7 @@ class GtidSkip:
         self.reaching = self.holing = -1
         self.ending = False  # the stream ends with the group that is open, or with the next event
         self.decided = 0  # the decision on the next GTID event: 1 it is sent, 2 it is skipped
+        self.numbered = 0  # the decision on MySQL's last GTID event
 
     def next_range(self, src: Bytes, start: int, stop: int) -> int:
         """Return the end of the range that begins at src[start]: all of it is sent, or (`sending` False) all of it is skipped.
@@ -214,16 +217,20 @@ class GtidSkip:
                         return r
                 self.sending = not passing
                 self.passing = passing
+                self.numbered = 0 if t == MARIADB_GTID_EVENT else 2 if passing else 1
                 self.group_ends = False
                 if passing:
                     self.skipped += 1
             else:
-                if self.refuse_anonymous and (
-                    t == ANONYMOUS_GTID_EVENT or tbm == START or (tbm == SELF_CONTAINED and role == ROLE_STATEMENT)
-                ):
+                if t == ANONYMOUS_GTID_EVENT:
+                    self.numbered = 0
+                begins = t == ANONYMOUS_GTID_EVENT or tbm == START or (tbm == SELF_CONTAINED and role == ROLE_STATEMENT)
+                if begins and self.numbered:
+                    self.passing = self.numbered == 2
+                elif begins and self.refuse_anonymous:
                     self.refused = REFUSED_ANONYMOUS
                     return r
-                if self.passing and (
+                elif self.passing and (
                     t == ANONYMOUS_GTID_EVENT or tbm == START or tbm == SELF_CONTAINED or role == ROLE_ALONE
                 ):
                     self.passing = False  # its transaction was cut off, or has no markers
@@ -231,7 +238,7 @@ class GtidSkip:
                     if r > start:
                         return r
                     self.sending = not self.passing
-                if tbm == END and (self.passing or self.ending):
+                if (tbm == END and (self.passing or self.ending)) or (tbm == SELF_CONTAINED and self.passing):
                     self.group_ends = True
                 elif (
                     self.limited

@@ -16,6 +16,9 @@ cdef enum:
     FAMILY_MARIADB = 2
     # a list of what was executed before a file, bytes
     LONGEST_GTID_HEAD = 67108864
+    # in the place of the number of a source
+    SOURCE_NONE = -1
+    SOURCE_OF_LAST = -2
 
 @cython.final
 cdef class GtidScanner:
@@ -30,6 +33,7 @@ cdef class GtidScanner:
     cdef int status
     cdef int family
     cdef public bint head_expected
+    cdef public bint numbered
     cdef int64_t consumed
     cdef readonly int64_t skip_left
     # the transaction that is open
@@ -68,6 +72,7 @@ cdef class GtidScanner:
     cdef int walk(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     cdef bint is_foreign(self, int t) noexcept nogil
     cdef void begin_group(self, int64_t position, int64_t timestamp) noexcept nogil
+    cdef void begin_without_gtid(self, int64_t position, int64_t timestamp) noexcept nogil
     @cython.locals(slot=int64_t, at=int64_t, number=int64_t)
     cdef void end_group(self) noexcept nogil
     @cython.locals(at=int64_t, o=int64_t)

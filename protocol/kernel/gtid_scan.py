@@ -27,6 +27,8 @@ if not cython.compiled:
     FAMILY_MYSQL = 1
     FAMILY_MARIADB = 2
     LONGEST_GTID_HEAD = 64 << 20
+    SOURCE_NONE = -1
+    SOURCE_OF_LAST = -2
 
 _STATUS_TEXTS = {
     SCAN_BAD_LENGTH: "an event shorter than its header",
@@ -43,7 +45,8 @@ class GtidScanner:
     `gap_bytes` is the least distance between starts of stretches; 0: each transaction is a stretch. `position` is the file offset of
     the next byte. `anonymous` counts transactions without a GTID, `transactions` all that ended. `problem` is None, or the defect of
     the event at `position`; nothing is read after it. `flavour` is the one whose GTID events are allowed, "mysql" or "mariadb": one
-    of the other is a problem; "": both. `head_expected`: a list of the GTIDs before the file may come.
+    of the other is a problem; "": both. `head_expected`: a list of the GTIDs before the file may come. `numbered`: the last GTID
+    event was MySQL's with a number. Transactions that follow it without such an event belong to its transaction, and do not count.
     """
 
     def __init__(self, gap_bytes: int = 65536, flavour: str = "") -> None:
@@ -52,6 +55,7 @@ class GtidScanner:
         if flavour:
             self.family = FAMILY_MYSQL if flavour == "mysql" else FAMILY_MARIADB
         self.head_expected = True
+        self.numbered = False
         self.captured_type = 0
         self.captured: bytearray | None = None
         self.transactions = self.anonymous = 0
@@ -82,7 +86,7 @@ class GtidScanner:
         self.capture_left = 0
         self.in_group = False
         self.group_marked = False
-        self.group_source = -1
+        self.group_source = SOURCE_NONE
         self.group_number = 0
         self.group_ends = False
 
@@ -197,16 +201,14 @@ class GtidScanner:
                         self.end_group()
                     self.in_group = False
                 elif tbm == START:
-                    self.group_source = -1
-                    self.begin_group(base + r, load32(p, r))
+                    self.begin_without_gtid(base + r, load32(p, r))
                     self.group_marked = True
                 elif tbm == END:
                     self.group_ends = self.in_group
                 elif tbm == SELF_CONTAINED:
                     self.in_group = False
                     if role == ROLE_STATEMENT:
-                        self.group_source = -1
-                        self.begin_group(base + r, load32(p, r))
+                        self.begin_without_gtid(base + r, load32(p, r))
                         self.group_ends = True
             n = stop - r
             if length > n:
@@ -233,11 +235,22 @@ class GtidScanner:
             self.stretch_timestamp = timestamp
         self.in_group = True
 
+    def begin_without_gtid(self, position: int, timestamp: int) -> None:
+        if self.numbered:
+            # No stretch starts here: a replica would get it without the transaction that it belongs to.
+            self.group_source = SOURCE_OF_LAST
+            self.in_group = True
+        else:
+            self.group_source = SOURCE_NONE
+            self.begin_group(position, timestamp)
+
     def end_group(self) -> None:
         self.in_group = False
         self.group_ends = False
-        self.transactions += 1
         slot = self.group_source
+        if slot == SOURCE_OF_LAST:
+            return
+        self.transactions += 1
         if slot < 0:
             self.anonymous += 1
             self.stretch_anonymous += 1
@@ -313,7 +326,8 @@ class GtidScanner:
 
     def take_gtid(self, p: Bytes, at: int, n: int, t: int) -> bool:
         """Put the source and number of the GTID event at `at` into the group that begins; False: they are impossible."""
-        self.group_source = -1
+        self.group_source = SOURCE_NONE
+        self.numbered = t != ANONYMOUS_GTID_EVENT and t != MARIADB_GTID_EVENT
         if t == ANONYMOUS_GTID_EVENT:
             return True
         if self.head_type == t and self.head.take_number(p, at, n, t):

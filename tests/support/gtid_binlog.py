@@ -32,14 +32,13 @@ def mariadb_binlog(before: GtidList) -> BinlogBuilder:
 
 
 def add_mysql(binlog: BinlogBuilder, gtid: MysqlGtid | None, size: int = 20, *, ended: bool = True) -> BinlogBuilder:
-    """Add a transaction; without a GTID event if `gtid` is None, without its last event if it is not `ended`."""
-    if gtid is not None:
-        key, gno = gtid.tsid.key, gtid.gno
-        event = Gtid(1, UUID(bytes=key[:16]), gno, key[16:].decode(), 1, 2, 3, 3, 4, 90704, 90704)
-        body = encode_gtid_tagged(event) if len(key) > 16 else encode_gtid(event)
-        binlog.event(42 if len(key) > 16 else 33, body, OPENS, flags=START)
+    """Add a transaction; with an Anonymous_gtid event if `gtid` is None, without its last event if it is not `ended`."""
+    key, gno = (gtid.tsid.key, gtid.gno) if gtid is not None else (bytes(16), 0)
+    event = Gtid(1, UUID(bytes=key[:16]), gno, key[16:].decode(), 1, 2, 3, 3, 4, 90704, 90704)
+    body = encode_gtid_tagged(event) if len(key) > 16 else encode_gtid(event)
+    binlog.event(34 if gtid is None else 42 if len(key) > 16 else 33, body, OPENS, flags=START)
     body = struct.pack("<IIBHH", 7, 0, 4, 0, 0) + b"test\0BEGIN"
-    binlog.event(2, body, OPENS if gtid is None else INSIDE, flags=START if gtid is None else MARKED_INSIDE)
+    binlog.event(2, body, INSIDE, flags=MARKED_INSIDE)
     body = struct.pack("<IHH", 42, 0, 1) + b"\x04test\0\x01t\0" + b"\x01\xfc\x01\x02\x01"
     binlog.event(19, body, INSIDE, flags=MARKED_INSIDE)
     body = struct.pack("<IHH", 42, 0, 1) + b"\x02\0\x01\xff\0" + bytes(size)

@@ -78,18 +78,20 @@ class FileSnapshot:
         start = read_last_start(self.layer, self.path)
         return start if start is not None and start < self.end else None
 
-    def first_anonymous(self) -> int:
-        """Return the offset of the first transaction without a GTID, or of a place before it. Raises: OSError; Malformed."""
+    def first_anonymous(self) -> tuple[int, bool]:
+        """Return the offset of the first transaction without a GTID and True, or a place before it and False. Raises: OSError;
+        Malformed."""
         blocks = self.blocks()
         if blocks is None:
             # The newest file has no index yet.
             return self._first_anonymous(FIRST_EVENT, min(self.end, FIRST_EVENT + _LOOKED_AT_BYTES))
-        return next(
-            (self._first_anonymous(block.start, block.stop) for block in blocks if block.anonymous), FIRST_EVENT
-        )
+        for block in blocks:
+            if block.anonymous:
+                return self._first_anonymous(block.start, block.stop)
+        return FIRST_EVENT, False
 
-    def _first_anonymous(self, start: int, stop: int) -> int:
-        """Return the place of the first one in [start, stop), or `start`, or how far was looked."""
+    def _first_anonymous(self, start: int, stop: int) -> tuple[int, bool]:
+        """Return the place of the first one in [start, stop) and True, or how far was looked and False."""
         exact = FileGtidCollector("mysql", checksum=self.checksum, gap_bytes=0)
         exact.begin(start)
         looked = start
@@ -98,10 +100,10 @@ class FileSnapshot:
                 exact.take(piece)
                 for found in exact.take_blocks():
                     if found.anonymous:
-                        return found.start
+                        return found.start, True
                     looked = found.stop
         exact.finish()
-        return next((found.start for found in exact.take_blocks() if found.anonymous), looked)
+        return next(((found.start, True) for found in exact.take_blocks() if found.anonymous), (looked, False))
 
     def head(self) -> FileHead:
         """Read the head. Raises: OSError; Malformed."""

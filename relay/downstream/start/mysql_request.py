@@ -93,7 +93,8 @@ class MysqlRequest:
             raise unreadable_refused(archived.files.names[met.number]) from None
         except AnonymousInTheWay as met:
             snapshot = archived.files[met.number]
-            raise anonymous_refused(snapshot.name, snapshot.first_anonymous()) from None
+            offset, is_exact = snapshot.first_anonymous()
+            raise anonymous_refused(snapshot.name, offset, is_exact=is_exact) from None
         snapshot = archived.files[start.number]
         groups: MysqlGroupFilter | None = None
         if start.held_here or start.later:

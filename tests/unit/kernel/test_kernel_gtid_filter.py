@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
-from protocol.kernel.codes import REFUSED_ANONYMOUS, REFUSED_GTID
-from tests.support.gtid_stream import ALONE, END, IGNORE, INSIDE, event, gtid_event, mariadb_event
+from protocol.kernel.codes import ANONYMOUS_GTID_EVENT, REFUSED_ANONYMOUS, REFUSED_GTID
+from tests.support.gtid_stream import ALONE, END, IGNORE, INSIDE, START, event, gtid_event, mariadb_event
 from tests.support.kernel_builds import KernelBuild, builds
 
 U = [bytes(range(16)), b"\xff" * 16, b"\xff" * 16 + b"tag"]
@@ -28,6 +28,11 @@ def sent_by(skip: Any, data: bytes, pieces: Sequence[int] = (1 << 20,)) -> bytes
 def sent_to_end(skip: Any, data: bytes, pieces: Sequence[int]) -> bytes:
     """As `sent_by`, of a stream that may end before `data` does."""
     return fed(skip, data, pieces, lambda: skip.finished)[0]
+
+
+def sent_to_refusal(skip: Any, data: bytes) -> bytes:
+    """As `sent_by`, up to where the stream is refused."""
+    return fed(skip, data, (1 << 20,), lambda: bool(skip.refused))[0]
 
 
 def fed(skip: Any, data: bytes, pieces: Sequence[int], ends: Callable[[], bool]) -> tuple[bytes, bytes]:
@@ -55,7 +60,8 @@ def body(sizes: Sequence[int]) -> bytes:
 
 SIZES = st.lists(st.integers(0, 300), min_size=1, max_size=3)
 STEPS = st.lists(
-    st.tuples(st.sampled_from(U), st.integers(1, 12), SIZES) | st.sampled_from(["rotate", "anonymous", "statement"]),
+    st.tuples(st.sampled_from(U), st.integers(1, 12), SIZES)
+    | st.sampled_from(["rotate", "anonymous", "statement", "transaction"]),
     max_size=14,
 )
 HELD = st.frozensets(st.tuples(st.sampled_from(U), st.integers(1, 12)))
@@ -70,23 +76,37 @@ def test_a_mysql_replica_is_sent_what_it_has_not(steps: list[Any], held: frozens
         builder.add(key, gno)
     data = wanted = b""
     passed = 0
+    numbered_and_held = False
     for step in steps:
         if step == "rotate":
             group, has = ROTATE, False
         elif step == "anonymous":
             group, has = event(34, bytes(25), 3 << 10) + body([5, 9]), False
+            numbered_and_held = False
         elif step == "statement":
-            group, has = event(2, b"CREATE", ALONE), False
+            group, has = event(2, b"DROP", ALONE), numbered_and_held
+        elif step == "transaction":
+            group, has = event(2, b"BEGIN", START) + body([5, 9]), numbered_and_held
         else:
             key, gno, sizes = step
             group, has = gtid_event(key, gno) + body(sizes), (key, gno) in held
+            numbered_and_held = has
+            passed += has
         data += group
         wanted += b"" if has else group
-        passed += has
     for build in builds():
         skip = build.gtid_filter.GtidSkip(builder.snapshot().intervals_by_key())
         assert sent_by(skip, data, pieces) == wanted
         assert skip.skipped == passed
+
+
+def test_a_stream_is_not_refused_for_what_belongs_to_a_transaction_with_a_number(build: KernelBuild) -> None:
+    several_drops = gtid_event(U[0], 5) + event(2, b"DROP a", END) + event(2, b"DROP b", ALONE)
+    skip = build.gtid_filter.GtidSkip()
+    skip.refuse_anonymous = True
+    data = several_drops + event(34, bytes(25), 3 << 10) + event(2, b"CREATE", ALONE)
+    assert sent_to_refusal(skip, data) == several_drops
+    assert skip.refused == REFUSED_ANONYMOUS
 
 
 def reference(stream: list[Any], positions: dict[int, tuple[int, int]]) -> list[bool]:
@@ -225,11 +245,12 @@ def test_a_walk_stops_before_a_transaction_without_a_gtid(build: KernelBuild) ->
         event(2, b"BEGIN", 3 << 10) + body([3]),
         event(2, b"CREATE", ALONE),
     ):
+        first = group if anonymous[4] == ANONYMOUS_GTID_EVENT else ROTATE
         for has in ("U:1", "U:2"):
             skip = build.gtid_filter.GtidSkip(held(has))
             skip.refuse_anonymous = True
-            told = ranges(skip, group + anonymous + ROTATE)
-            assert [end for end, _sending, _reached in told] == [len(group)]
+            found = ranges(skip, first + anonymous + ROTATE)
+            assert [end for end, _sending, _reached in found] == [len(first)]
             assert skip.refused == REFUSED_ANONYMOUS
 
 
@@ -259,7 +280,7 @@ def test_a_range_ends_where_the_last_group_of_a_domain_does(build: KernelBuild) 
 
 def test_a_transaction_that_was_cut_off_is_passed_over_up_to_what_follows_it(build: KernelBuild) -> None:
     cut = gtid_event(U[0], 1) + event(30, b"", INSIDE)
-    for follows in (ROTATE, event(15, bytes(80)), event(2, b"CREATE", ALONE), gtid_event(U[0], 2) + body([3])):
+    for follows in (ROTATE, event(15, bytes(80)), gtid_event(U[0], 2) + body([3])):
         skip = build.gtid_filter.GtidSkip(held("U:1"))
         assert sent_by(skip, cut + follows) == follows
 

@@ -160,6 +160,25 @@ def test_transactions_of_servers_without_gtids_are_counted_by_their_markers(buil
     assert (scanner.transactions, scanner.anonymous) == (2, 2)
 
 
+def test_what_has_no_gtid_event_belongs_to_the_numbered_transaction_before_it_and_starts_no_stretch(
+    build: KernelBuild,
+) -> None:
+    """MySQL 5.6 logs several DROP TEMPORARY TABLE of a stored function so."""
+    first = gtid_event(KEY, 1) + event(2, b"DROP a", END)
+    more = event(2, b"DROP b", ALONE) + event(2, b"BEGIN", START) + event(16, b"", END)
+    scanner, rows = rows_of(build, first, more, gtid_event(KEY, 2), event(16, b"", END))
+    assert (scanner.transactions, scanner.anonymous) == (2, 0)
+    assert [row[0] for row in rows if row[1] < 0] == [4, 4 + len(first) + len(more)]
+
+
+def test_a_transaction_after_an_anonymous_one_has_no_number(build: KernelBuild) -> None:
+    scanner, _rows = rows_of(
+        build,
+        gtid_event(KEY, 1), event(2, b"DROP a", END), event(34, bytes(25), START), event(2, b"DROP b", END), event(2, b"DROP c", ALONE),
+    )  # fmt: skip
+    assert (scanner.transactions, scanner.anonymous) == (3, 2)
+
+
 def test_the_head_of_the_file_is_captured_whole(build: KernelBuild) -> None:
     previous = event(35, bytes(range(200)))
     data = previous + gtid_event(KEY, 1) + event(16, b"", END)
