@@ -49,6 +49,7 @@ MODULES = (
     "dependencies.group_waits",
     "views.plain_changes",
     "views.query_status",
+    "views.known_statements",
     "views.packed_numbers",
     "views.view_copy",
     "views.mariadb_copy",

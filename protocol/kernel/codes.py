@@ -79,6 +79,7 @@ CHECKSUM_SIZE: Final = 4  # CRC32, at an event's end
 
 # Flags in an event's header.
 FLAG_IN_USE: Final = 0x0001
+FLAG_OF_ONE_CONNECTION: Final = 0x0004
 FLAG_ARTIFICIAL: Final = 0x0020
 FLAG_IGNORABLE: Final = 0x0080
 

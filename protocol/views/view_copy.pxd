@@ -7,6 +7,7 @@ from protocol.kernel.codes cimport *
 from protocol.kernel.crc cimport EventSum
 from protocol.kernel.inference cimport Inference, first_word, kind_of_text
 from protocol.kernel.native cimport copy_bytes, crc32_of, load16, load32, load64, native_setup, signed64, store32, store64
+from protocol.views.known_statements cimport KnownStatements
 from protocol.views.packed_numbers cimport count_with, length_of_number, put_number, told_length_at
 from protocol.views.plain_changes cimport has_word, is_change, names_mysql, removal_of, simple_target
 from protocol.views.query_status cimport place_of_explicit
@@ -27,6 +28,8 @@ cdef class ViewCopy:
     cdef int64_t statements
     cdef bint watched_there
     cdef int64_t mapped
+    cdef KnownStatements known
+    cdef int given
     cdef Inference inference
     cdef int checksum
     cdef int out_checksum
@@ -105,14 +108,23 @@ cdef class ViewCopy:
     @cython.locals(start=int64_t, name=int64_t, stop=int64_t, i=int64_t, c=cython.int, number=uint32_t, table=uint32_t)
     cdef bint is_wanted_map(self, const uint8_t* p, int64_t at, int64_t available) noexcept nogil
     @cython.locals(trailer=cython.int, target=int64_t)
-    cdef bint is_wanted(self, const uint8_t* p, int64_t at, int64_t text, int64_t end) noexcept nogil
+    cdef bint is_wanted(self, const uint8_t* p, int64_t at, int64_t text, int64_t end, bint known) noexcept nogil
+    cpdef know_statements(self, KnownStatements known)
+    cpdef note_statements(self, const uint8_t[::1] src, int64_t start, int64_t stop)
+    @cython.locals(trailer=cython.int, length=int64_t, end=int64_t, text=int64_t, t=cython.int, kind=cython.int)
+    cdef void note_group(self, const uint8_t* p, int64_t r, int64_t stop) noexcept nogil
+    cdef bint may_be_known(self, const uint8_t* p, int64_t at) noexcept nogil
+    cdef void take_given(self, const uint8_t* p, int64_t at, int64_t end, int t) noexcept nogil
+    @cython.locals(trailer=cython.int)
+    cdef bint is_known(self, const uint8_t* p, int64_t at, int64_t text, int64_t end) noexcept nogil
     @cython.locals(trailer=cython.int, target=int64_t, removal=cython.int)
     cdef bint is_wanted_removal(self, const uint8_t* p, int64_t at, int64_t text, int64_t end) noexcept nogil
     @cython.locals(kind=cython.int, text=int64_t, statement=cython.int)
     cdef int grow(self, const uint8_t* p, int64_t at, int64_t available, int t) noexcept nogil
     @cython.locals(count=int64_t, place=int64_t)
     cdef void grow_status(self, const uint8_t* p, int64_t at, int64_t end) noexcept nogil
-    @cython.locals(kind=cython.int, text=int64_t, lead=int64_t, statement=cython.int, a=int64_t, schema=cython.int)
+    @cython.locals(kind=cython.int, text=int64_t, lead=int64_t, statement=cython.int, a=int64_t, schema=cython.int,
+        known=cython.bint)
     cdef void judge(self, const uint8_t* p, int64_t at, int64_t available, int t) noexcept nogil
     @cython.locals(trailer=cython.int, stop=int64_t, at=int64_t, marker=cython.int, length=int64_t, t=cython.int,
         head=int64_t, done=int64_t, rest=int64_t)

@@ -17,6 +17,7 @@ import cython
 from protocol.dependencies.group_waits import GroupWaits
 from protocol.kernel.crc import EventSum
 from protocol.kernel.inference import Inference
+from protocol.views.known_statements import KnownStatements
 
 if not cython.compiled:
     from protocol.dependencies.write_set_codes import SERIAL_LARGE, SERIAL_OTHER, SET_PLAN, SET_TAKEN
@@ -102,6 +103,8 @@ class ViewCopy:
         self.statements = 0
         self.watched_there = False
         self.mapped = -1
+        self.known = KnownStatements(())
+        self.given = 0
         self.inference = Inference()
         self.checksum = self.out_checksum = 0
         self.server_version = 0
@@ -162,6 +165,7 @@ class ViewCopy:
         self.mark_last = -1
         self.part = -1
         self.plans_until = 0
+        self.known.clear()
         if self.has_waits:
             self.waits.begin_file(self.inference.post_length[TABLE_MAP_EVENT])
 
@@ -181,6 +185,57 @@ class ViewCopy:
                 raise ValueError(f"a table of {VIEW_WATCHED} is needed")
             for i in range(VIEW_WATCHED):
                 self.watched[i] = table[i]
+
+    def know_statements(self, known: KnownStatements) -> None:
+        """Look only at such statements, for `wants_statements` and `wants_removals`, as are not in `known`. A new file clears it."""
+        self.known = known
+
+    def note_statements(self, src: Bytes, start: int, stop: int) -> None:
+        """Put the statements of the whole group in src[start:stop], which was scanned, into the known ones. Raises: IndexError."""
+        if start < 0 or stop <= start or stop > len(src):
+            raise IndexError(f"range {start}:{stop} of {len(src)} bytes")
+        if cython.compiled:
+            with cython.nogil:
+                self.note_group(cython.address(src[0]), start, stop)
+        else:
+            self.note_group(memoryview(src).cast("B"), start, stop)
+
+    def note_group(self, p: Bytes, r: int, stop: int) -> None:
+        trailer = CHECKSUM_SIZE if self.checksum else 0
+        self.given = 0
+        while stop - r >= HEADER_SIZE:
+            length = load32(p, r + EVENT_SIZE_AT)
+            if length < HEADER_SIZE + trailer or length > stop - r:
+                return
+            t = p[r + EVENT_TYPE_AT]
+            end = r + length - trailer
+            kind = self.inference.kind[t]
+            if kind == K_QUERY:
+                text = self.inference.query_text(p, r, end, t)
+                if text >= 0 and self.may_be_known(p, r) and kind_of_text(p, text, end) == S_OTHER:
+                    self.known.note(p, r + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT, text, end, self.given)
+                self.given = 0
+            else:
+                self.take_given(p, r, end, t)
+            r += length
+
+    def may_be_known(self, p: Bytes, at: int) -> bool:
+        """Return whether the statement of a Query event depends on nothing that is not in the event, or `given`."""
+        return self.given >= 0 and load16(p, at + FLAGS_AT) & FLAG_OF_ONE_CONNECTION == 0
+
+    def take_given(self, p: Bytes, at: int, end: int, t: int) -> None:
+        """Note what an event that is no statement gives to the next one: -1 in `given` for values that may decide."""
+        if t == INTVAR_EVENT and self.given >= 0 and self.given < 64 and end > at + HEADER_SIZE:
+            self.given = self.given * 4 + (p[at + HEADER_SIZE] & 3)
+        elif t == INTVAR_EVENT or t == USER_VAR_EVENT or t == RAND_EVENT:
+            self.given = -1
+
+    def is_known(self, p: Bytes, at: int, text: int, end: int) -> bool:
+        """Return whether the statement in p[text:end], of the event at `at`, is known."""
+        trailer = CHECKSUM_SIZE if self.checksum else 0
+        if self.known.count == 0 or load32(p, at + EVENT_SIZE_AT) - trailer > end - at or not self.may_be_known(p, at):
+            return False
+        return self.known.has(p, at + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT, text, end, self.given)
 
     def watch_removals(self, table: bytes | None) -> None:
         """Choose the tables for `wants_removals`: VIEW_WATCHED bytes by the same number as in `watch`, with VIEW_REPLACE and
@@ -414,19 +469,23 @@ class ViewCopy:
         self.statements = 0
         self.watched_there = False
         self.mapped = -1
+        self.given = 0
 
-    def is_wanted(self, p: Bytes, at: int, text: int, end: int) -> bool:
-        """Return whether a rule must see the group for its statement in p[text:end], of the event at `at`."""
+    def is_wanted(self, p: Bytes, at: int, text: int, end: int, known: bool) -> bool:
+        """Return whether a rule must see the group for its statement in p[text:end], of the event at `at`. A known one it must see only
+        beside others, if it may change a watched table.
+        """
         trailer = CHECKSUM_SIZE if self.checksum else 0
         if not self.watches or load32(p, at + EVENT_SIZE_AT) - trailer > end - at:
             return True
         target = simple_target(p, text, end)
-        if target < 0 or self.watched[target] & 2:
-            return True
-        if self.server_version >= FIRST_WITH_TABLE_QUERY and has_word(p, text, end, b"table", 5):
-            return True
+        if not known:
+            if target < 0 or self.watched[target] & 2:
+                return True
+            if self.server_version >= FIRST_WITH_TABLE_QUERY and has_word(p, text, end, b"table", 5):
+                return True
         self.statements += 1
-        if self.watched[target]:
+        if target < 0 or self.watched[target] & 1:
             self.watched_there = True
         return self.watched_there and self.statements > 1
 
@@ -524,16 +583,20 @@ class ViewCopy:
             if statement == S_OTHER:
                 schema = p[at + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT]
                 lead = first_word(p, text, at + available, False)
-                if (
-                    (self.wants_statements and (kind != K_QUERY or self.is_wanted(p, at, text, at + available)))
-                    or (kind == K_QUERY and not is_change(p, lead, at + available))
+                known = kind == K_QUERY and self.wants_statements and self.is_known(p, at, text, at + available)
+                if self.wants_statements and (kind != K_QUERY or self.is_wanted(p, at, text, at + available, known)):
+                    self.group_look = True
+                elif not known and (
+                    (kind == K_QUERY and not is_change(p, lead, at + available))
                     or (self.wants_removals and kind == K_QUERY and self.is_wanted_removal(p, at, lead, at + available))
                     or (self.wants_removals and kind != K_QUERY and p[at + HEADER_SIZE + LOAD_MODE_AT] == LOAD_REPLACES)
                     or names_mysql(p, lead, at + available)
                     or (schema == 5 and names_mysql(p, text - 6, text))
                 ):
                     self.group_look = True
-            elif statement == S_PART and (
+            if kind == K_QUERY:
+                self.given = 0
+            if statement == S_PART and (
                 self.wants_statements or p[first_word(p, text, at + available, True)] | 32 == 114  # ROLLBACK TO
             ):
                 self.group_look = True
@@ -555,6 +618,8 @@ class ViewCopy:
                     self.group_look = True
         elif kind == K_ROWS and available >= HEADER_SIZE + 8 and self.inference.ends_statement(p, at, t):
             self.mapped = -1  # the next event is another statement, even of the same table
+        else:
+            self.take_given(p, at, at + available, t)
 
     def write_group(self, p: Bytes, r: int, d: Writable, o: int) -> int:
         """Write the group that was measured; return where it ends in d."""

@@ -15,7 +15,9 @@ from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.position import Position, binlog_number
+from protocol.sql.expressions.constructs import BOUNDS
 from protocol.sql.server_version import version_id
+from protocol.views.known_statements import KnownStatements
 from protocol.views.view_copy import ViewCopy
 from relay.view.rules.group import Copy, GroupRules, New, OutGroup
 from relay.view.rules.mariadb.left_out import LeftOut
@@ -114,6 +116,8 @@ class FileTranslation:
         self._plans: WaitPlans | None = None
         self._watched: bytes | None = None
         self._removals: bytes | None = None
+        self._known_statements = KnownStatements(BOUNDS)
+        self._known_at: object = None
         self._mark_gap = mark_gap
         self._mark_rows = array("q", bytes(8 * codes.VIEW_MARK * _MARKS))
         self._last_mark = -1
@@ -236,6 +240,10 @@ class FileTranslation:
         if watched is not self._watched:
             self._watched = watched
             kernel.watch(watched)
+            known_at = self._rules.known_at
+            if known_at is None or known_at is not self._known_at:
+                self._known_at = known_at
+                self._known_statements.clear()
         kernel.wants_removals = self._rules.wants_removals
         removals = self._rules.removals if kernel.wants_removals else None
         if removals is not self._removals:
@@ -340,6 +348,7 @@ class FileTranslation:
             explicit,
             self._settings.target_version >= _FIRST_WITH_NEW_ROWS,
         )
+        kernel.know_statements(self._known_statements)
         if self._settings.dependencies == "writeset":
             kernel.set_waits(GroupWaits(WriteSets() if self.tables is not None else None))
             kernel.wants_gtids = self._own_gtids
@@ -412,7 +421,7 @@ class FileTranslation:
         look = kernel.group_look
         self.group = start, stop
         groups: list[OutGroup]
-        is_plain = False
+        is_plain = are_alike = False
         self._mark(start)
         if start in self._skips:
             groups = self._skipped(start, stop)
@@ -429,6 +438,7 @@ class FileTranslation:
             self._state = None
             try:
                 groups = self._rules.plan(group)
+                are_alike = self._rules.passes_alike and self._known_at is not None
             except Untranslatable as error:
                 groups = self._left_out(self._source.stopped(error.reason, start, stop))
         else:
@@ -443,6 +453,8 @@ class FileTranslation:
             yield from self._writer.write(out, stop - start)
             kernel.renumbers = kernel.renumbers or len(groups) > 1
         looked_at = look or start in self._skips
+        if are_alike and source.count >= stop - start:
+            kernel.note_statements(source.buffer, source.lo, source.lo + stop - start)
         if self.tables is not None and looked_at and self.tables.pass_group(self._groups.group(start, stop)):
             kernel.plans_until = 0
         source.drop(stop - start)

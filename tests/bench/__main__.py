@@ -27,6 +27,7 @@ from tests.bench import (
     stamping,
     start_up,
     tiers,
+    view_check,
     views,
 )
 from tests.bench.figures import Report
@@ -82,6 +83,7 @@ ALONE: dict[str, Callable[[Path, bool], Report]] = {
     "packing": packing.run,
     "views": views.run,
     "views-mariadb": mariadb_views.run,
+    "view-check": view_check.run,
     "dependencies": dependencies.run,
     "gtid-serve": lambda directory, quick: gtid_serve.run(
         directory, size=(1 if quick else 256) << 20, turns=1 if quick else 31

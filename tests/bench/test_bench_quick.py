@@ -63,7 +63,7 @@ def test_a_benchmark_with_a_source_prints_its_figures(
 def test_a_benchmark_without_a_source_prints_its_figures(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if name in ("views", "dependencies"):
+    if name in ("views", "view-check", "dependencies"):
         need_server("mysql56")
     if name == "packing":
         need_server("mariadb")

@@ -97,9 +97,9 @@ class BinlogBuilder:
             self.event(EventType.BINLOG_CHECKPOINT, struct.pack("<I", len(name)) + name, NEUTRAL)
         return self
 
-    def query(self, text: str, effect: str = ALONE) -> "BinlogBuilder":
-        """Append a statement in schema `test`."""
-        body = struct.pack("<IIBHH", 7, 0, 4, 0, 0) + b"test\0" + text.encode()
+    def query(self, text: str, effect: str = ALONE, status: bytes = b"") -> "BinlogBuilder":
+        """Append a statement in schema `test`, with these status variables."""
+        body = struct.pack("<IIBHH", 7, 0, 4, 0, len(status)) + status + b"test\0" + text.encode()
         return self.event(EventType.QUERY, body, effect)
 
     def begin(self) -> "BinlogBuilder":

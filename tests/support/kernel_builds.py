@@ -29,6 +29,7 @@ MODULES: Final = {
     "frame": "protocol.kernel.frame",
     "event_check": "protocol.kernel.event_check",
     "view_copy": "protocol.views.view_copy",
+    "known_statements": "protocol.views.known_statements",
     "mariadb_copy": "protocol.views.mariadb_copy",
     "gtid_head": "protocol.kernel.gtid_head",
     "gtid_filter": "protocol.kernel.gtid_filter",
@@ -63,6 +64,7 @@ class KernelBuild:
     frame: Any
     event_check: Any
     view_copy: Any
+    known_statements: Any
     mariadb_copy: Any
     gtid_head: Any
     gtid_filter: Any

@@ -95,6 +95,11 @@ def shape_of(text: str, sql_mode: int) -> str | None:
     return _ROWS.sub(_distinct_rows, shape) if may_join and ("),(" in shape or "), (" in shape) else shape
 
 
+def shortens_all(text: str) -> bool:
+    """Return whether no function in the statement reads the letters or digits of a literal: its shape has classes in their place."""
+    return _READS_NUMBERS.search(text) is None and _READS_TEXTS.search(text) is None
+
+
 def _before(text: str, last: re.Match[str] | None, start: int) -> str:
     """Return the sign or the word before a literal; "" if it is another literal, or the name of a column. `last` is the last before it
     that is no sign.

@@ -133,6 +133,17 @@ class GroupRules(ABC):
         return True
 
     @property
+    def known_at(self) -> object:
+        """What is replaced whenever a statement like one that passed may not pass; None: each statement is looked at."""
+        return None
+
+    @property
+    def passes_alike(self) -> bool:
+        """True if `plan` left the last group as it is, and will leave each group of the same statements with other literals of the same
+        classes, as long as `known_at` is the same."""
+        return False
+
+    @property
     def watched(self) -> bytes | None:
         """The tables, for `ViewCopy.watch`, whose plain statements matter with `wants_statements`; None: all. The object is the same as
         long as its value is."""

@@ -6,8 +6,11 @@ from itertools import pairwise
 from typing import Final
 
 from protocol.errors import ErrorCode, ProtocolError
+from protocol.sql.byte_text import is_wide
+from protocol.sql.expressions.statement_shape import shortens_all
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
+from protocol.sql.sql_mode import NO_BACKSLASH_ESCAPES
 from protocol.sql.statements.named_tables import perhaps_written_tables
 from relay.view.rules.definition_rules import define
 from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
@@ -39,6 +42,7 @@ from relay.view.stops.stop_reason import TableUnknown, Untranslatable
 _MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))
 """The first words of what may be CREATE or ALTER TABLE; none where a comment for servers comes first."""
 _CREATE_SELECT_IN_ONE_SINCE: Final = (8, 0)
+_CHANGES: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE"))
 _MOST_CHANGING: Final = 2_000
 _GTIDS_SINCE: Final = (5, 6)
 _CONSISTENCY_SINCE: Final = (5, 7)
@@ -69,6 +73,7 @@ class MysqlRules(GroupRules):
         self._is_older = False
         self._removals: bytes | None = None
         self._removals_at: object = None
+        self._passes_alike = False
 
     def of_source(self, server_version: str) -> GroupRules:
         """Implement `GroupRules.of_source`: each statement of an older server is looked at."""
@@ -166,8 +171,19 @@ class MysqlRules(GroupRules):
         """Implement `GroupRules.check_unfinished`."""
         self._open_end.note(check_unfinished(group, self._engines, is_followed=is_followed))
 
+    @property
+    def known_at(self) -> object:
+        """Implement `GroupRules.known_at`."""
+        return None if self._engines.temporary else self._engines.changes
+
+    @property
+    def passes_alike(self) -> bool:
+        """Implement `GroupRules.passes_alike`."""
+        return self._passes_alike
+
     def plan(self, group: SourceGroup) -> list[OutGroup]:
         """Translate a group. Raises: Untranslatable, and nothing is learned of it."""
+        self._passes_alike = False
         return plan_with_recorded(self._plan, group, self.before, self._engines)
 
     def _plan(self, group: SourceGroup) -> list[OutGroup]:
@@ -182,8 +198,10 @@ class MysqlRules(GroupRules):
                 return [empty_group(first.event, first.query, head)]
             return [_whole(group, head)]
         ends = (head, first, last)
-        made = _Planned(self._settings, self._engines, self._judge, self._statements, group, parts, ends).groups()
+        planned = _Planned(self._settings, self._engines, self._judge, self._statements, group, parts, ends)
+        made = planned.groups()
         self._note_xa(first, last, left_out=False)
+        self._passes_alike = planned.passes_alike
         return made
 
     def _note_xa(self, first: GroupPart, last: GroupPart, *, left_out: bool) -> None:
@@ -239,6 +257,8 @@ class _Planned:
         """The parts whose statements may have another text in the view, without the statements; None: they are too many."""
         self._left_out = PartRanges()
         """The ranges between BEGIN and the end that are left out."""
+        self._is_as_logged = False
+        self._are_alike = True
         # Replicas assign numbers of their own to what has none (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS), or are about to: what must be
         # split with GTIDs they refuse without, where enforce_gtid_consistency is ON (1785, tried on 9.7).
         since = _CONSISTENCY_SINCE if settings.gtids == "anonymous" else _GTIDS_SINCE
@@ -250,6 +270,11 @@ class _Planned:
         if self._stopped is not None:
             raise self._stopped
         return made
+
+    @property
+    def passes_alike(self) -> bool:
+        """Return whether the group is passed on as it is, and each statement like one of it, in the same place, would be."""
+        return self._is_as_logged and self._are_alike
 
     def _translated(self) -> list[OutGroup]:
         if not self._gtids and self._settings.engines == "keep" and self._keeps_all():
@@ -326,6 +351,7 @@ class _Planned:
         """Return why a statement stops the view if it is kept, by the tables before it; None: it does not."""
         query = part.query
         if part.kind is not PartKind.STATEMENT or query is None:
+            self._are_alike = False
             return None
         engines = self._engines
         known = KnownSource(
@@ -342,6 +368,7 @@ class _Planned:
             runs_as = self._judge.check(query, known, variables, makes_numbers=part.makes_numbers, state=state)
             if runs_as != AS_LOGGED:
                 self._run_as[part.start] = runs_as
+            self._are_alike = self._are_alike and self._judge.was_remembered and _is_plain_text(query)
         except Untranslatable as stopped:
             return stopped
         finally:
@@ -384,6 +411,7 @@ class _Planned:
     def _as_it_was(self) -> OutGroup:
         """Return the group, with the texts of definitions that the replica must run."""
         made = Pieces()
+        self._is_as_logged = self._changing == [] and not self._left_out
         if self._changing is not None and not self._left_out:
             at = self._head.stop if self._head is not None else self._group.start
             for part in self._changing:
@@ -509,6 +537,14 @@ class _Planned:
             if keeps and not same_there:
                 stop = transaction_stops.failed_partway(query, (name,))
                 raise stop if facts is not None else TableUnknown(stop.reason, name)
+
+
+def _is_plain_text(query: LoggedQuery) -> bool:
+    """Return whether the kernel may know the statement by its bytes: a change of rows whose literals count by their classes alone, of
+    which no character contains a byte of ASCII."""
+    if query.kind.verb not in _CHANGES or query.sql_mode & NO_BACKSLASH_ESCAPES:
+        return False
+    return query.charset is not None and not is_wide(query.charset) and shortens_all(query.text)
 
 
 def _whole(group: SourceGroup, head: GroupPart | None) -> OutGroup:

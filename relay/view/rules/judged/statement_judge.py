@@ -111,6 +111,8 @@ class StatementJudge:
         self._passed: dict[tuple[object, ...], RunsAs] = {}
         """What was judged, and passed, at `_passed_at`, with all tables that are wanted: how it must run."""
         self._passed_at: object = None
+        self.was_remembered = False
+        """True if the last statement of `check` passed, and so does each one of its shape."""
         self._source = ""
         self._survey: Survey | None = None
 
@@ -160,17 +162,20 @@ class StatementJudge:
         """Check a statement and what it sets off; return how the target must run it, see `_is_lenient` and `runs_unchecked`. `state` is
         replaced where `known` changes; None: it changes with each statement. Raises: Untranslatable.
         """
+        self.was_remembered = False
         survey = self._survey_of(query.server_version)
         if query.error or not _is_judged(query) or (survey is None and not self._concerns_keys(query, known)):
             return AS_LOGGED
         key = self._key(query, variables, makes_numbers, state)
         if key is not None and key in self._passed:
+            self.was_remembered = True
             return self._passed[key]
         runs_as = self._check(query, survey, known, variables, makes_numbers=makes_numbers)
         if key is not None and not self._given_up:
             if len(self._passed) >= _MOST_REMEMBERED:
                 self._passed.clear()
             self._passed[key] = runs_as
+            self.was_remembered = True
         return runs_as
 
     def _key(
