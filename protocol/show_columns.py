@@ -38,3 +38,8 @@ NO_TEXT: Final[dict[str, AnswerColumn]] = {
         *(AnswerColumn(name, ColumnType.DATETIME, 19, ColumnFlag.BINARY, 0, is_text=False) for name in _TIMES),
     )
 }
+
+
+def older_column(name: str) -> str:
+    """Return the name of a column of SHOW REPLICA STATUS as MySQL 5.6 and MariaDB have it."""
+    return name.replace("Source", "Master").replace("Replica_", "Slave_")

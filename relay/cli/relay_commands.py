@@ -70,7 +70,7 @@ def _source_address(text: str, config: "Config") -> tuple[str, int]:
 def check_config(config: ConfigOption) -> None:
     """Check a configuration file and name every mistake in it; try to write at the archive's future place."""
     from relay.commands.archive_place import try_archive_place
-    from relay.config.memory_need import MemoryNeed
+    from relay.commands.memory_need import MemoryNeed
     from relay.retention.room_check import check_room
     from relay.row_format.row_replica import logged_format
 
@@ -91,6 +91,13 @@ def check_config(config: ConfigOption) -> None:
     typer.echo(
         f"{config} is fine: source {origin}, archive {loaded.archive_directory}, "
         f"listening on {loaded.listen.host}:{loaded.listen.port}, {accounts}."
+    )
+    asked = ", ".join(f"{one.address} as {one.user}" for one in loaded.replicas)
+    shown = "" if loaded.http.enabled else " by `status` alone, as http.enabled is false"
+    typer.echo(
+        f"How far replicas have applied is asked of {asked}{shown}."
+        if asked
+        else "How far replicas have applied is not known: there is no [[replica]]."
     )
     typer.echo(MemoryNeed.of(loaded).text())
 

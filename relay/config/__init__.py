@@ -2,6 +2,7 @@
 
 from relay.config.http_section import HttpSection
 from relay.config.loading import load_config
+from relay.config.replica_section import ReplicaSection
 from relay.config.sections import (
     Account,
     ArchiveSection,
@@ -31,6 +32,7 @@ __all__ = [
     "HttpSection",
     "ListenSection",
     "Problem",
+    "ReplicaSection",
     "ServerSecurity",
     "ServerSource",
     "SslMode",

@@ -11,7 +11,7 @@ from relay.config.text.http_access import check_http
 from relay.config.text.passwords import check_passwords
 from relay.config.text.problems import ConfigError, Findings
 from relay.config.text.source_list import is_of_the_first
-from relay.config.text.tls_files import check_source_tls, load_listen_tls
+from relay.config.text.tls_files import check_server_tls, load_listen_tls
 from relay.config.text.toml_text import read_toml
 
 
@@ -32,7 +32,7 @@ def load_config(path: Path) -> Config:
     check_passwords(data, path, findings)
     server_tls = load_listen_tls(data, findings)
     http_tls = check_http(data, path, findings)
-    check_source_tls(data, findings)
+    check_server_tls(data, findings)
     check_combinations(data, findings)
     if config is None or findings.problems:
         # The ValidationError is not chained: its text could show what was typed for a password.
@@ -48,5 +48,17 @@ def load_config(path: Path) -> Config:
 
 
 def _section_rank(key: str) -> int:
-    names = ("file", "source", "failover", "archive", "retention", "listen", "http", "memory", "view", "account")
+    names = (
+        "file",
+        "source",
+        "failover",
+        "archive",
+        "retention",
+        "listen",
+        "http",
+        "memory",
+        "view",
+        "account",
+        "replica",
+    )
     return next((rank for rank, name in enumerate(names) if key.startswith(name)), len(names))

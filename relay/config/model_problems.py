@@ -34,6 +34,8 @@ _EXAMPLES: Final = {
     "source.start": '"earliest", "latest", { file = "mysql-bin.000042", position = 4 } or { gtid = "…" }',
     "source.start.file": 'file = "mysql-bin.000042"',
     "account.user": 'user = "replica"',
+    "replica.host": 'host = "db-new.example"',
+    "replica.user": 'user = "relay_watch"',
     "view.name": 'name = "gtid"',
     "view.start": '"earliest" or { file = "mysql-bin.000042", position = 4, next = 1000001 }',
     "view.start.file": 'file = "mysql-bin.000042"',

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from relay.config.http_section import HttpSection
 from relay.config.memory_section import MemorySection
+from relay.config.replica_section import ReplicaSection
 from relay.config.retention_section import RetentionSection
 from relay.config.sections import (
     Account,
@@ -51,8 +52,8 @@ It names all mistakes at once, with the key and what to write. A key that does n
 - Keep passwords in files of their own (`password_file`), which only the user of the relay can read.
 - `SIGHUP` makes the running relay read the file again. It takes over the accounts, `listen.tls_cert`, `listen.tls_key`,
   `listen.tls_client_ca`, `listen.max_login_failures` and `listen.login_block_s`; `http.tls_cert`, `http.tls_key`, `http.hosts` and
-  the token of `[http]`; `[retention]`; and user and password of each source, for connections from now on, unless `CHANGE MASTER TO`
-  has set others. No stream is disturbed. Everything else needs a restart;
+  the token of `[http]`; `[retention]`; `[[replica]]`; and user and password of each source, for connections from now on, unless
+  `CHANGE MASTER TO` has set others. No stream is disturbed. Everything else needs a restart;
   the line `reloaded` in the log names it. If the file has a mistake, nothing is changed (`reload_refused` in the log).
 
 The shortest useful file:
@@ -160,6 +161,15 @@ _PARTS: Final = (
         "account.",
         "",
         Account,
+    ),
+    _ReferencePart(
+        "[[replica]]",
+        "May be left out; one for each replica. Without it nobody knows how far that replica has applied. The page, the JSON and the "
+        "metrics need `[http]` for it; `binlog-relay status` does not. SIGHUP takes all of it over. See "
+        "[REPLICAS.md](REPLICAS.md#how-far-a-replica-has-applied).",
+        "replica.",
+        "",
+        ReplicaSection,
     ),
     _ReferencePart(
         "[[view]]",

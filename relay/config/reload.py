@@ -6,7 +6,7 @@ from typing import Any, Final
 from relay.config.sections import Config
 
 TAKEN_OVER: Final = ("tls_cert", "tls_key", "tls_client_ca", "max_login_failures", "login_block_s")
-"""The keys of [listen] that SIGHUP takes over; [[account]] and the account at each source besides."""
+"""The keys of [listen] that SIGHUP takes over; [[account]], [[replica]] and the account at each source besides."""
 _OF_HTTP: Final = ("hosts", "tls_cert", "tls_key", "token", "token_file", "token_env", "token_credential")
 _OF_SOURCES: Final = ("user", "password", "password_file", "password_env", "password_credential")
 

@@ -23,6 +23,7 @@ from protocol.auth.credentials import Credentials
 from relay.config.collation_names import numbered_collations
 from relay.config.http_section import HttpSection
 from relay.config.memory_section import MemorySection
+from relay.config.replica_section import ReplicaSection
 from relay.config.retention_section import RetentionSection
 from relay.config.server_security import ServerSecurity
 from relay.config.text.passwords import password_text
@@ -468,6 +469,7 @@ class Config(TomlSection):
     memory: MemorySection = MemorySection()
     accounts: Annotated[tuple[Account, ...], Field(alias="account", strict=False)] = ()
     views: Annotated[tuple[ViewSection, ...], Field(alias="view", strict=False)] = ()
+    replicas: Annotated[tuple[ReplicaSection, ...], Field(alias="replica", strict=False)] = ()
     _warnings: tuple[Problem, ...] = PrivateAttr(default=())
     _server_tls: ServerTls | None = PrivateAttr(default=None)
     _http_tls: ServerTls | None = PrivateAttr(default=None)

@@ -24,7 +24,8 @@ from relay.doctor.machine_checks import archive_rate, machine_lines, relay_pid
 from relay.doctor.process_sockets import process_sockets
 from relay.doctor.replica_checks import replica_lines
 from relay.doctor.server_answers import ServerAnswers, ask
-from relay.doctor.source_checks import OwnPlace, shown_bytes, source_lines
+from relay.doctor.source_checks import OwnPlace, source_lines
+from relay.process.shown_amounts import shown_bytes
 from relay.upstream.binlog_directory import binlog_names
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.identity import earlier_registration, own_registration

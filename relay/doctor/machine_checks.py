@@ -18,8 +18,8 @@ from relay.disk.file_calls import make_new_file, remove_file
 from relay.doctor.doctor_line import DoctorLine
 from relay.doctor.port_checks import http_lines, port_line
 from relay.doctor.retention_checks import DiskRoom, retention_lines
-from relay.doctor.source_checks import shown_bytes
 from relay.process.descriptors import wanted_descriptors
+from relay.process.shown_amounts import shown_bytes
 
 _SYNCS: Final = 20
 _SYNC_TIME_S: Final = 3.0

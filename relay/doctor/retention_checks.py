@@ -8,7 +8,7 @@ from typing import Final
 
 from relay.config import Config
 from relay.doctor.doctor_line import DoctorLine
-from relay.doctor.source_checks import shown_bytes
+from relay.process.shown_amounts import shown_bytes
 from relay.retention.retention_limits import RetentionLimits
 
 _DAY_S: Final = 86_400

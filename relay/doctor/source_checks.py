@@ -10,6 +10,7 @@ from relay.archive.storage.files import UUID_NAME
 from relay.config import Config, ServerSource
 from relay.doctor.doctor_line import DoctorLine, Level
 from relay.doctor.server_answers import ServerAnswers
+from relay.process.shown_amounts import shown_bytes
 from relay.row_format.row_replica import LoggedFormat
 from relay.upstream.source.identity import ListedReplica, Registration
 
@@ -406,15 +407,6 @@ def clock_line(about: str, answers: ServerAnswers, who: str) -> DoctorLine:
         return DoctorLine(about, "clock", "ok", text)
     cure = "Let both machines keep time by NTP (timedatectl, chronyc tracking)."
     return DoctorLine(about, "clock", "warning", f"{text}: lag in seconds is wrong by that", cure)
-
-
-def shown_bytes(count: float) -> str:
-    """Return the number of bytes for people."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} TiB"
 
 
 def _duration(seconds: float) -> str:

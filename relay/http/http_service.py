@@ -103,6 +103,7 @@ class HttpService:
         self._token = BearerToken(section.token_text())
         self._hosts = HostCheck(self._section.host, section.hosts)
         self._watch.slow.certificate_files = certificate_files(config)
+        self._watch.applied.take(config)
         if tls is not None and self._tls is not None and section.tls_cert is not None:
             # The listening socket keeps its context: the contents of that are replaced.
             self._tls.context.load_cert_chain(section.tls_cert, section.tls_key, password="")
@@ -206,6 +207,7 @@ def monitoring(
         sync_times=sync_times,
         certificate_files=certificate_files(config),
     )
+    watch.applied.take(config)
     return HttpService(config.http, watch, version("binlog-relay"))
 
 

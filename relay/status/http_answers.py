@@ -20,6 +20,7 @@ class HttpAnswers:
 
     overview: dict[str, Any] | None = None
     replicas: list[dict[str, Any]] = field(default_factory=list)
+    applied_elsewhere: list[dict[str, Any]] = field(default_factory=list)
     why: str | None = None
 
 
@@ -41,10 +42,13 @@ def ask_http(config: Config, listens: bool | None) -> HttpAnswers:
         connection = _connection(config)
         try:
             overview = _asked(connection, "overview", token)
-            replicas = _asked(connection, f"replicas?limit={_MOST_REPLICAS}", token)["items"]
+            replicas = _asked(connection, f"replicas?limit={_MOST_REPLICAS}", token)
         finally:
             connection.close()
-        return HttpAnswers(overview, [one for one in replicas if one["state"] != "gone"])
+        connected = [one for one in replicas["items"] if one["state"] != "gone"]
+        # Of those that have left, too: they are asked all the same.
+        gone = [one["applied"] for one in replicas["items"] if one["state"] == "gone" and one.get("applied")]
+        return HttpAnswers(overview, connected, [*gone, *replicas.get("applied_elsewhere", ())])
     except (OSError, KeyError, ValueError, TypeError, http.client.HTTPException) as error:
         text = f"{section.host}:{section.port} does not answer by HTTP: {str(error) or type(error).__name__}"
         return HttpAnswers(why=text)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from protocol.errors import Malformed
 from protocol.position import binlog_number
+from relay.applying.applying_state import ApplyingState, text_without_state
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.catalog.generation_directories import generation_path
 from relay.archive.storage.archive_errors import ArchiveError
@@ -20,6 +21,7 @@ from relay.commands.view_command import configured_views
 from relay.config import Config
 from relay.doctor.machine_checks import relay_pid
 from relay.doctor.process_sockets import process_sockets
+from relay.status.asked_replicas import ReplicaQuestions, by_account, with_distance
 from relay.status.http_answers import HttpAnswers, ask_http
 from relay.status.running_relay import DumpTo, RelayAnswers, ask_relay
 from relay.view.inspect.view_listing import view_facts
@@ -28,8 +30,10 @@ from relay.view.view_place import PlaceUnknown
 _NEWEST_ROWS: Final = 5
 
 
-async def relay_status(config: Config, known: RelayAnswers | None = None) -> dict[str, Any]:
-    """Return the facts as in JSON. known: used as the relay's answers, instead of asking it."""
+async def relay_status(
+    config: Config, known: RelayAnswers | None = None, questions: ReplicaQuestions | None = None
+) -> dict[str, Any]:
+    """Return the facts as in JSON. known: used as the relay's answers, instead of asking it. questions: those of earlier looks."""
     pid = await asyncio.to_thread(relay_pid, config.archive_directory)
     is_running = pid is not None
     # Another process at a port of relay.toml is not asked: a query reveals the asker, and over HTTP the token.
@@ -42,6 +46,7 @@ async def relay_status(config: Config, known: RelayAnswers | None = None) -> dic
     if is_running:
         listens = None if sockets is None else config.http.port in sockets.listening
         by_http = await asyncio.to_thread(ask_http, config, listens)
+    states = [] if by_http.overview is not None else await (questions or ReplicaQuestions()).states(config)
     status: dict[str, Any] = {
         "relay": {
             "running": is_running,
@@ -54,7 +59,7 @@ async def relay_status(config: Config, known: RelayAnswers | None = None) -> dic
         "source": _source(config, answers, by_http.overview),
         "memory": None if by_http.overview is None else by_http.overview.get("memory"),
     }
-    status |= await asyncio.to_thread(_from_files, config, answers, by_http)
+    status |= await asyncio.to_thread(_from_files, config, answers, by_http, states)
     status["problems"] = problems(status)
     return status
 
@@ -79,11 +84,14 @@ def _source(config: Config, answers: RelayAnswers, overview: dict[str, Any] | No
     }
 
 
-def _from_files(config: Config, answers: RelayAnswers, by_http: HttpAnswers) -> dict[str, Any]:
+def _from_files(
+    config: Config, answers: RelayAnswers, by_http: HttpAnswers, states: Sequence[ApplyingState]
+) -> dict[str, Any]:
     directory = config.archive_directory
     if not (directory / CATALOG_NAME).exists():
         archive = {"directory": str(directory), "files": 0, "bytes": 0, "trouble": None}
-        return {"archive": archive, "views": [], "replicas": [], "ledger": {"rows": 0, "newest": []}}
+        unserved = {"replicas": [], "applied_elsewhere": [one.record() for one in states]}
+        return {"archive": archive, "views": [], **unserved, "ledger": {"rows": 0, "newest": []}}
     trouble: str | None = None
     held: list[tuple[int, list[ArchivedFile]]] = []
     damaged: list[str] = []
@@ -101,6 +109,7 @@ def _from_files(config: Config, answers: RelayAnswers, by_http: HttpAnswers) -> 
     sizes = _sizes(directory, held)
     files = [file for _number, one in held for file in one]
     newest = held[-1][1][-1] if held and held[-1][1] else None
+    path = None if newest is None else generation_path(directory, held[-1][0]) / newest.name
     archive = {
         "directory": str(directory),
         "files": len(files),
@@ -116,9 +125,7 @@ def _from_files(config: Config, answers: RelayAnswers, by_http: HttpAnswers) -> 
     return {
         "archive": archive,
         "views": _views(config) if files else [],
-        "replicas": [_of_http(one) for one in by_http.replicas]
-        if by_http.overview is not None
-        else [_replica(config, one, sizes) for one in answers.replicas],
+        **(_of_http(by_http) if by_http.overview is not None else _of_replicas(config, answers, states, sizes, path)),
         "ledger": {"rows": len(ledger), "newest": ledger[-_NEWEST_ROWS:]},
     }
 
@@ -157,6 +164,30 @@ def _views(config: Config) -> list[dict[str, Any]]:
     return shown
 
 
+def _of_replicas(
+    config: Config,
+    answers: RelayAnswers,
+    states: Sequence[ApplyingState],
+    sizes: Sequence[tuple[str, int]],
+    newest: Path | None,
+) -> dict[str, Any]:
+    views = {account.user: account.view for account in config.accounts}
+    behind = [bytes_behind(one.place, sizes) for one in states]
+    measured = [with_distance(one, count, newest, views) for one, count in zip(states, behind, strict=True)]
+    own, elsewhere = by_account([one.user for one in answers.replicas], measured)
+    rows = [
+        _replica(config, one, sizes) | _applied(state, elsewhere)
+        for one, state in zip(answers.replicas, own, strict=True)
+    ]
+    return {"replicas": rows, "applied_elsewhere": [one.record() for one in elsewhere]}
+
+
+def _applied(state: ApplyingState | None, elsewhere: Sequence[ApplyingState]) -> dict[str, Any]:
+    if state is None:
+        return {"applied": None, "applied_text": text_without_state(elsewhere)}
+    return {"applied": state.record(), "applied_text": state.text}
+
+
 def _replica(config: Config, one: DumpTo, sizes: Sequence[tuple[str, int]]) -> dict[str, Any]:
     sees_view = any(account.view is not None for account in config.accounts if account.user == one.user)
     behind = None if sees_view else bytes_behind(one.place, sizes)
@@ -165,15 +196,22 @@ def _replica(config: Config, one: DumpTo, sizes: Sequence[tuple[str, int]]) -> d
     }  # fmt: skip
 
 
-def _of_http(one: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "user": one["account"],
-        "address": one["host"],
-        "state": one["state"],
-        "place": f"{one['file']}:{one['offset']}" if one["file"] else "",
-        "behind_bytes": one["behind_bytes"],
-        "behind_s": one["behind_s"],
-    }
+def _of_http(by_http: HttpAnswers) -> dict[str, Any]:
+    rows = [
+        {
+            "user": one["account"],
+            "address": one["host"],
+            "state": one["state"],
+            "place": f"{one['file']}:{one['offset']}" if one["file"] else "",
+            "behind_bytes": one["behind_bytes"],
+            "behind_s": one["behind_s"],
+            # A relay that runs since before an upgrade says nothing of it.
+            "applied": one.get("applied"),
+            "applied_text": one.get("applied_text", "not known: this relay does not say it"),
+        }
+        for one in by_http.replicas
+    ]
+    return {"replicas": rows, "applied_elsewhere": by_http.applied_elsewhere}
 
 
 def bytes_behind(place: str, sizes: Sequence[tuple[str, int]]) -> int | None:
@@ -203,6 +241,10 @@ def problems(status: dict[str, Any]) -> list[str]:
     if archive["trouble"]:
         found.append(f"the archive cannot be read: {archive['trouble']}")
     found += [f"damaged: {place}" for place in archive.get("damaged", ())]
+    applied = [*(one["applied"] for one in status["replicas"]), *status["applied_elsewhere"]]
+    for one in applied:
+        if one is not None and one["applies"] is False and one["error"]:
+            found.append(f"replica {one['replica']} applies nothing: {one['error']}")
     for view in status["views"]:
         if view.get("stopped"):
             found.append(f"view {view['name']} is stopped: {view['stopped']}")

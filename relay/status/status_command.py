@@ -13,12 +13,14 @@ import structlog
 from protocol.errors import ExitCode
 from protocol.printable import printable
 from relay.config import Config
-from relay.doctor.source_checks import shown_bytes
+from relay.process.shown_amounts import shown_bytes
+from relay.status.asked_replicas import ReplicaQuestions
 from relay.status.relay_status import relay_status
 from relay.status.running_relay import RelayAnswers
 
 _CLEAR: Final = "\x1b[H\x1b[2J"
 _MOST_REPLICAS: Final = 20
+_LONGEST_TEXT: Final = 1000
 
 
 def status(config: Config, *, watch_s: float | None, as_json: bool) -> int:
@@ -40,8 +42,9 @@ def status(config: Config, *, watch_s: float | None, as_json: bool) -> int:
 def _looks(config: Config, watch_s: float | None, *, as_json: bool) -> Iterator[int]:
     """Yield the exit code of each look, for ever."""
     known: RelayAnswers | None = None
+    questions = ReplicaQuestions()
     while True:
-        found = asyncio.run(relay_status(config, known))
+        found = asyncio.run(relay_status(config, known, questions))
         if as_json:
             sys.stdout.write(json.dumps(found) + "\n")
         else:
@@ -103,11 +106,24 @@ def _source_text(source: dict[str, Any]) -> Iterator[str]:
 def _replicas_text(found: dict[str, Any]) -> Iterator[str]:
     replicas = found["replicas"]
     if found["relay"]["asked_as"] is None and not replicas:
+        if found["applied_elsewhere"]:
+            yield f"replicas  {len(found['applied_elsewhere'])} are in relay.toml"
+        yield from _elsewhere_text(found)
         return
     yield f"replicas  {len(replicas)} are being sent binlogs"
     for one in replicas[:_MOST_REPLICAS]:
         behind = "" if one["behind_bytes"] is None else f", {shown_bytes(one['behind_bytes'])} behind"
         behind += "" if one["behind_s"] is None else f" ({one['behind_s']:.0f} s)"
         yield f"          {printable(one['user'])}@{printable(one['address'])} at {printable(one['place'] or '-')}{behind}"
+        yield f"            applied: {printable(one['applied_text'], _LONGEST_TEXT)}"
     if len(replicas) > _MOST_REPLICAS:
         yield f"          and {len(replicas) - _MOST_REPLICAS} more (--json has all)"
+    yield from _elsewhere_text(found)
+
+
+def _elsewhere_text(found: dict[str, Any]) -> Iterator[str]:
+    """Yield the replicas of relay.toml that are none of the connected ones, or of which that is not known."""
+    for one in found["applied_elsewhere"][:_MOST_REPLICAS]:
+        number = f" (server_id {one['server_id']})" if one["server_id"] else ""
+        yield f"          {printable(one['replica'])}{number}, not known to be one of these"
+        yield f"            applied: {printable(one['text'], _LONGEST_TEXT)}"

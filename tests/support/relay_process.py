@@ -230,6 +230,10 @@ class RelayProcess:
         """Add a [[view]]; it takes effect at the start. `for` is a word of Python: target="mysql-5.6"."""
         self._add("view", {"for" if key == "target" else key: value for key, value in keys.items()})
 
+    def add_replica(self, **keys: Any) -> None:
+        """Add a [[replica]]; it takes effect at the start or by `reload`."""
+        self._add("replica", keys)
+
     def _add(self, section: str, keys: dict[str, Any]) -> None:
         lines = [f"[[{section}]]", *(f"{key} = {_toml(value)}" for key, value in keys.items())]
         with self.config.open("a", encoding="utf-8") as config:

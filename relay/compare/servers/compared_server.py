@@ -10,6 +10,7 @@ import pymysql.cursors
 from protocol.errors import ErrorCode
 from protocol.position import Position
 from protocol.printable import printable
+from protocol.show_columns import older_column
 from relay.compare.servers.compare_stop import CompareStop, unreachable
 from relay.config import ServerSource
 from relay.doctor.server_answers import privileges_in
@@ -187,7 +188,7 @@ class ComparedServer:
         row = self.named_row("SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
         if row is None:
             raise self._lacking(("SLAVE MONITOR",) if self.is_mariadb else ("REPLICATION CLIENT",))
-        return {_older(name): value for name, value in row.items()}
+        return {older_column(name): value for name, value in row.items()}
 
     def check_privileges(self) -> None:
         """Raise CompareStop if the account may not see all tables and programs: those would seem to be missing."""
@@ -207,8 +208,3 @@ class ComparedServer:
             f"{self.who} {self.where}: account {self.settings.user!r} lacks {', '.join(privileges)} on *.*",
             f"There, as an administrator: GRANT {', '.join(privileges)} ON *.* TO '{self.settings.user}'@'HOST';",
         )
-
-
-def _older(name: str) -> str:
-    """Return the column's name as MySQL 5.6 and MariaDB have it."""
-    return name.replace("Source", "Master").replace("Replica_", "Slave_")

@@ -7,6 +7,7 @@ from protocol.auth.authenticator import Plugin
 from protocol.auth.credentials import Credentials
 from protocol.auth.host_pattern import HostPattern
 from relay.config.text.problems import Findings
+from relay.config.text.replica_list import check_replicas
 from relay.config.text.retention_text import check_retention
 from relay.config.text.source_list import check_sources
 from relay.config.text.tiers_text import check_tiers
@@ -21,6 +22,7 @@ def check_combinations(data: Mapping[str, Any], findings: Findings) -> None:
     _check_presentation(data, findings)
     check_sources(data, findings)
     check_views(data, findings)
+    check_replicas(data, findings)
     check_retention(data, findings)
     check_tiers(data, findings)
 

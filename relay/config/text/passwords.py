@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from relay.config.text.problems import Findings
 from relay.config.text.source_list import own_values, sources_in
-from relay.config.text.toml_text import accounts_in
+from relay.config.text.toml_text import accounts_in, replicas_in
 
 _SOURCE_FORMS: Final = ("password", "password_file", "password_env", "password_credential")
 _ACCOUNT_FORMS: Final = (*_SOURCE_FORMS, "password_hash")
@@ -54,6 +54,8 @@ def _sections_with_secrets(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[
             yield key, own, _SOURCE_FORMS
     for key, account in accounts_in(data):
         yield key, account, _ACCOUNT_FORMS
+    for key, replica in replicas_in(data):
+        yield key, replica, _SOURCE_FORMS
 
 
 def _check_section(

@@ -9,7 +9,7 @@ from protocol.auth.rsa_key import ServerKey
 from relay.config.text.passwords import warn_of_open_file
 from relay.config.text.problems import Findings
 from relay.config.text.source_list import own_values, sources_in
-from relay.config.text.toml_text import SERVER_FILES, accounts_in
+from relay.config.text.toml_text import SERVER_FILES, accounts_in, replicas_in
 from relay.process.certificates import CertificateError, ServerTls, load_server_tls
 
 _TLS_FILES: Final = ("tls_cert", "tls_key", "tls_client_ca")
@@ -55,8 +55,10 @@ def _check_accounts(data: Mapping[str, Any], given: Mapping[str, Path], findings
             findings.problem(f"{key}.require_client_cert", what, instead)
 
 
-def check_source_tls(data: Mapping[str, Any], findings: Findings) -> None:
-    """Check the connection to the source: files that cannot be read, options that contradict each other."""
+def check_server_tls(data: Mapping[str, Any], findings: Findings) -> None:
+    """Check the connections to the sources and to the replicas: files that cannot be read, options that contradict each other."""
+    for name, replica in replicas_in(data):
+        check_server_files(name, replica, findings)
     for name, source, first in sources_in(data):
         own = own_values(source, first)
         if source.get("kind") == "server" and (first is None or own.keys() & {"ssl_mode", *SERVER_FILES}):

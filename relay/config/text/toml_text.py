@@ -59,6 +59,7 @@ _PATH_KEYS: Final = {
     "listen": ("tls_cert", "tls_key", "tls_client_ca"),
     "http": ("tls_cert", "tls_key", "token_file"),
     "account": ("password_file",),
+    "replica": ("password_file", *SERVER_FILES),
 }
 _ARCHIVE_PATH_KEYS: Final = {"bucket": ("secret_key_file", "credentials_file"), "encryption": ("file",)}
 """The path keys of sections in [archive]."""
@@ -93,6 +94,14 @@ def accounts_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
     for number, account in enumerate(accounts if isinstance(accounts, list) else (), start=1):
         if isinstance(account, dict):
             yield f"account#{number}", account
+
+
+def replicas_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the [[replica]] sections that are sections, each with the key that a message names it by."""
+    replicas = data.get("replica")
+    for number, replica in enumerate(replicas if isinstance(replicas, list) else (), start=1):
+        if isinstance(replica, dict):
+            yield f"replica#{number}", replica
 
 
 def views_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

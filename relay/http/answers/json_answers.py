@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.http.answers.applied_answers import replica_row
 from relay.http.answers.not_ready import reasons_not_ready
 from relay.http.facts.history import History
 from relay.http.facts.relay_snapshot import RelaySnapshot
@@ -102,12 +103,14 @@ def disk(shot: RelaySnapshot) -> Json:
 
 
 def replicas(shot: RelaySnapshot, offset: int, limit: int) -> Json:
-    """Return a page of the replicas, the one with the largest lag first."""
+    """Return a page of the replicas, the one with the largest lag first. applied_elsewhere: the replicas of relay.toml that are none of
+    those, or of which that is not known."""
     states: dict[str, int] = {}
     for one in shot.replicas:
         states[one.state] = states.get(one.state, 0) + 1
-    page = [asdict(one) for one in shot.replicas[offset : offset + limit]]
-    return {"states": states, **page_of(page, len(shot.replicas), offset, limit)}
+    page = [replica_row(one, shot.applying_elsewhere) for one in shot.replicas[offset : offset + limit]]
+    elsewhere = [one.record() for one in shot.applying_elsewhere]
+    return {"states": states, "applied_elsewhere": elsewhere, **page_of(page, len(shot.replicas), offset, limit)}
 
 
 def views(shot: RelaySnapshot) -> Json:

@@ -27,6 +27,7 @@ class MetricFamily:
 
 
 _REPLICA: Final = ("server_id", "account", "host", "view")
+_APPLIED: Final = ("replica", "server_id")
 
 
 def _source(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
@@ -265,11 +266,35 @@ FAMILIES: Final = (
         "replica_lag_seconds",
         "gauge",
         "How long ago the archive had what this replica was sent last. "
-        "What it has applied of that, only the replica knows.",
+        "What it has applied of that: `replica_applied_lag_seconds`.",
         *_REPLICA,
     ),
     _replicas("replica_lag_bytes", "gauge", "Bytes of binlogs that this replica was not sent yet.", *_REPLICA),
     _replicas("replica_sent_bytes", "gauge", "Bytes that this replica was sent in the stream that runs.", *_REPLICA),
+    _replicas(
+        "replica_applied_known",
+        "gauge",
+        "1 if it is known how far this replica of a `[[replica]]` has applied, else 0: it does not answer, or does not follow this "
+        "relay. `replica`: HOST:PORT, as in relay.toml; `server_id`: 0 until it has answered. No sample of this and the next three: "
+        "relay.toml has no `[[replica]]`.",
+        *_APPLIED,
+    ),
+    _replicas(
+        "replica_applying", "gauge", "1 while this replica's SQL thread runs, else 0. No sample: not known.", *_APPLIED
+    ),
+    _replicas(
+        "replica_applied_lag_seconds",
+        "gauge",
+        "How long ago the archive had what this replica is to apply next; 0: it has applied all. If its place is not in the archive: "
+        "its own `Seconds_Behind_Source`. No sample: not known.",
+        *_APPLIED,
+    ),
+    _replicas(
+        "replica_applied_lag_bytes",
+        "gauge",
+        "Bytes of binlogs that this replica has not applied yet. No sample: not known.",
+        *_APPLIED,
+    ),
     _replicas("connections_open", "gauge", "Connections of replicas and clients now."),
     _replicas("connections_total", "counter", "Connections that came."),
     _replicas(

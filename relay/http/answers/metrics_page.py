@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from protocol.kernel import ingest
+from relay.http.answers.applied_answers import applied_samples
 from relay.http.answers.frame_answers import frame_samples
 from relay.http.answers.metric_families import FAMILIES, MetricFamily
 from relay.http.answers.mirror_answers import mirror_samples
@@ -73,6 +74,7 @@ class MetricsPage:
         yield from frame_samples(shot.frames)
         yield from _view_values(shot)
         yield from _replica_values(shot)
+        yield from applied_samples(shot)
         counters = shot.counters
         kernel = "compiled" if (ingest.__file__ or "").endswith(".so") else "python"
         yield "build_info", [((self._version, platform.python_version(), kernel), 1)]

@@ -51,12 +51,18 @@ def _schemas() -> dict[str, Schema]:
         number=_WHOLE, state=_TEXT, files=_WHOLE, bytes=_WHOLE, oldest_file=_TEXT, newest_file=_TEXT,
         first_timestamp=_WHOLE, last_timestamp=_WHOLE, damaged_files=_WHOLE, failure=_TEXT,
     )  # fmt: skip
+    applied = _object(
+        replica=_TEXT, server_id=_WHOLE_OR_NONE, asked_at=_NUMBER_OR_NONE, known=_TRUTH, text=_TEXT, behind_bytes=_WHOLE_OR_NONE,
+        behind_transactions=_WHOLE_OR_NONE, behind_s=_NUMBER_OR_NONE, applies={"type": ["boolean", "null"]},
+        receives={"enum": ["Yes", "Connecting", "No", None]}, file=_TEXT_OR_NONE, offset=_WHOLE_OR_NONE,
+        seconds_behind_source=_WHOLE_OR_NONE, delay_s=_WHOLE_OR_NONE, channel=_TEXT_OR_NONE, error=_TEXT_OR_NONE,
+    )  # fmt: skip
     replica = _object(
         server_id=_WHOLE, account=_TEXT, host=_TEXT, view=_TEXT,
         state={"enum": ["streaming", "at_end", "waiting", "registered", "gone"]},
         file=_TEXT, offset=_WHOLE, generation=_WHOLE_OR_NONE, behind_bytes=_WHOLE_OR_NONE, behind_s=_NUMBER_OR_NONE,
         sent_bytes=_WHOLE, connection_id=_WHOLE, uuid=_TEXT, connected_s=_NUMBER, acknowledged_file=_TEXT,
-        acknowledged_offset=_WHOLE, last_seen=_NUMBER,
+        acknowledged_offset=_WHOLE, last_seen=_NUMBER, applied=_or_none(applied), applied_text=_TEXT,
     )  # fmt: skip
     view = _object(
         name=_TEXT, target=_TEXT, gtids=_TEXT, is_open=_TRUTH, behind_bytes=_WHOLE, stop=_TEXT, stop_text=_TEXT,
@@ -112,7 +118,7 @@ def _schemas() -> dict[str, Schema]:
         ),
         "Files": _page(file),
         "Map": _object(files=_WHOLE, files_per_piece=_WHOLE, pieces=_list(piece), gaps=_list(gap)),
-        "Replicas": _page(replica, states=_by_name(_WHOLE)),
+        "Replicas": _page(replica, states=_by_name(_WHOLE), applied_elsewhere=_list(applied)),
         "Views": _object(items=_list(view)),
         "Ledger": _object(items=_list(row), offset=_WHOLE, limit=_WHOLE, next_offset=_WHOLE_OR_NONE),
         "Scrub": _object(

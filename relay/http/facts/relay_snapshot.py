@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from relay.applying.applying_state import ApplyingState
 from relay.archive_inspection.scrub import ScrubStatus
 from relay.http.facts.history import RateOfGrowth
 from relay.http.facts.slow_facts import SlowFacts
@@ -36,7 +37,7 @@ class ReplicaState:
 
     server_id: 0 if it did not report one. host: its address, without the port. view: empty: the mirror. state: "streaming", "at_end",
     "waiting" for the place that it requested, "registered" without a stream, "gone". behind_bytes, behind_s: its lag in the archive
-    that it is served; None: unknown. last_seen: Unix time.
+    that it is served, by what it was sent; None: unknown. last_seen: Unix time. applying: how far it has applied; None: no account.
     """
 
     server_id: int
@@ -56,6 +57,7 @@ class ReplicaState:
     acknowledged_file: str = ""
     acknowledged_offset: int = 0
     last_seen: float = 0.0
+    applying: ApplyingState | None = None
 
     @property
     def is_connected(self) -> bool:
@@ -131,6 +133,10 @@ class RelaySnapshot:
     views: Sequence[ViewState]
     replicas: Sequence[ReplicaState]
     """A bounded number of replicas, the one with the largest lag first."""
+    applying: Sequence[ApplyingState]
+    """Each replica of relay.toml whose account is given."""
+    applying_elsewhere: Sequence[ApplyingState]
+    """Those of them that are none of `replicas`, as far as that is known."""
     connected: int
     scrub: ScrubStatus
     retention: RetentionStatus

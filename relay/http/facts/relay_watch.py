@@ -13,6 +13,7 @@ from relay.archive.archive import Archive
 from relay.archive.generation import Generation, GenerationState
 from relay.archive_inspection.scrub import Scrub
 from relay.downstream.clients import Clients
+from relay.http.facts.applied_replicas import AppliedReplicas, with_applied
 from relay.http.facts.history import FINE_S, History, HistorySample
 from relay.http.facts.loop_delay import LoopDelay
 from relay.http.facts.relay_snapshot import Counters, GenerationFacts, RelaySnapshot, ReplicaState, ViewState
@@ -72,6 +73,8 @@ class RelayWatch:
         self._console = console
         self._upkeep = upkeep
         self._roll = ReplicaRegistry()
+        self.applied = AppliedReplicas(self._roll, clients)
+        """How far replicas have applied; whose, is `taken` from the configuration."""
         self._delay = LoopDelay()
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
@@ -98,6 +101,7 @@ class RelayWatch:
         if self._timer is not None:
             self._timer.cancel()
         self._delay.close()
+        await self.applied.close()
         await self.slow.close()
 
     # --- snapshots ---------------------------------------------------------------------------------------------------
@@ -111,6 +115,8 @@ class RelayWatch:
     def _taken(self) -> RelaySnapshot:
         status, tally, traffic = self.source.status(), self.source.tally, self._clients.traffic
         clients = self._clients.statuses()
+        applying = self.applied.states
+        replicas, elsewhere = with_applied(self._roll.follow(clients), applying)
         return RelaySnapshot(
             at=time.time(),
             started_at=time.time() - (time.monotonic() - traffic.started_at),
@@ -122,7 +128,9 @@ class RelayWatch:
             generations=tuple(_generation(one) for one in self.archive.all),
             queued_bytes=self.archive.current.queued_bytes,
             views=tuple(_view(name, view) for name, view in self._console.views.items()),
-            replicas=tuple(self._roll.follow(clients)),
+            replicas=tuple(replicas),
+            applying=tuple(applying),
+            applying_elsewhere=tuple(elsewhere),
             connected=self._clients.connected,
             scrub=self._scrub.status,
             retention=self._upkeep.retention.picture(),

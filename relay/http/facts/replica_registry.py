@@ -35,6 +35,10 @@ class ReplicaRegistry:
                 lag = self._lags[name] = ReplicaLag(archive)
             lag.note()
 
+    def lag_of(self, view: str) -> ReplicaLag | None:
+        """Return the lags in the archive that this view's replicas are served, the mirror's with an empty name; None: not open."""
+        return self._lags.get(view)
+
     def follow(self, clients: Iterable[ClientStatus]) -> list[ReplicaState]:
         """Return at most MOST_LISTED of the known replicas, the largest lag first. Of two connections of one replica it is the one
         with the larger lag. A client that makes up many server_ids hides the replicas of its own account only."""

@@ -30,6 +30,8 @@ AUTHENTICATION_ERRORS: Final = {
 # The client itself reports these; a server sends other numbers.
 _OF_THE_CLIENT: Final = (ErrorCode.CR_CONN_HOST_ERROR, ErrorCode.CR_SERVER_LOST)
 _SHOWN_BYTES: Final = 24
+_SOURCE: Final = SourceTls()
+"""Whose server it is, and its section, where nothing else is said."""
 ITS_LOG: Final = "Look at the error log of the server there."
 # These are errors that a server sends in place of a greeting, or of a login's verdict, and that a later try may not meet.
 _FOR_NOW: Final[dict[int, str]] = {
@@ -69,24 +71,28 @@ def server_text(error: BaseException) -> str:
     return f"{args[0]} {args[1]}" if len(args) > 1 else str(error)
 
 
-def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Entering, *, tls: bool) -> UpstreamError:
-    """Return the meaning of an error of the client or the server. `tls` says whether the connection was meant to use it."""
+def refused_entry(
+    error: pymysql.err.Error, where: str, user: str, entering: Entering, *, tls: bool, of: SourceTls = _SOURCE
+) -> UpstreamError:
+    """Return the meaning of an error of the client or the server. `tls` says whether the connection was meant to use it, `of` whose
+    server it is."""
     number = error.args[0] if error.args else 0
     if number == ErrorCode.ER_SECURE_TRANSPORT_REQUIRED:
         return UpstreamError(
             FailureKind.AUTHENTICATION,
-            f"the source {where} takes connections over TLS only: {server_text(error)}",
-            'Write source.ssl_mode = "required", or "verify_ca" with source.ssl_ca.',
+            f"{of.who} {where} takes connections over TLS only: {server_text(error)}",
+            f'Write {of.section}.ssl_mode = "required", or "verify_ca" with {of.section}.ssl_ca.',
             name="tls_required_by_source",
             number=number,
         )
     if number in AUTHENTICATION_ERRORS:
-        hint = "" if tls else " With REQUIRE SSL or require_secure_transport there, source.ssl_mode is needed."
+        hint = "" if tls else f" With REQUIRE SSL or require_secure_transport there, {of.section}.ssl_mode is needed."
+        grants = f"On the source: CREATE USER '{user}'@'<relay host>' …; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO it."
         return UpstreamError(
             FailureKind.AUTHENTICATION,
-            f"the source {where} refuses the user {user!r}: {server_text(error)}",
-            ("Check source.user and its password. " if number == ErrorCode.ER_ACCESS_DENIED_ERROR else "")
-            + f"On the source: CREATE USER '{user}'@'<relay host>' …; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO it."
+            f"{of.who} {where} refuses the user {user!r}: {server_text(error)}",
+            (f"Check {of.section}.user and its password. " if number == ErrorCode.ER_ACCESS_DENIED_ERROR else "")
+            + (grants if of.who == _SOURCE.who else "")
             + hint,
             number=number,
         )
@@ -94,12 +100,13 @@ def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Ent
         # The client raises this for bytes that are no MySQL packet; an error that the server sent is an OperationalError.
         return other_protocol(where, entering, server_text(error))
     if number not in _OF_THE_CLIENT:
-        text = f"the source {where} takes no connection of ours: {server_text(error)}"
+        text = f"{of.who} {where} takes no connection of ours: {server_text(error)}"
         return UpstreamError(FailureKind.NETWORK, text, _FOR_NOW.get(number, ITS_LOG))
-    return _lost(where, error.__cause__, entering)
+    return _lost(of, where, error.__cause__, entering)
 
 
-def _lost(where: str, cause: BaseException | None, entering: Entering) -> UpstreamError:
+def _lost(of: SourceTls, where: str, cause: BaseException | None, entering: Entering) -> UpstreamError:
+    named = f"{of.who} {where}"
     if isinstance(cause, OSError) and cause.errno == errno.EBADF:
         # uvloop has closed the socket of a connection that was reset, and the client still sets its options.
         cause = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
@@ -109,19 +116,19 @@ def _lost(where: str, cause: BaseException | None, entering: Entering) -> Upstre
     if not entering.is_taken and not isinstance(cause, ConnectionResetError | BrokenPipeError):
         return UpstreamError(
             FailureKind.NETWORK,
-            f"the source {where} cannot be reached: {_system_text(cause)}",
-            "Check source.host, source.port and the firewall, and that the server runs.",
+            f"{named} cannot be reached: {_system_text(cause)}",
+            f"Check {of.section}.host, {of.section}.port and the firewall, and that the server runs.",
         )
     reset = f" ({_system_text(cause)})" if isinstance(cause, OSError) else ""
     if entering.is_greeted:
-        text = f"the source {where} closed the connection during the login{reset}"
+        text = f"{named} closed the connection during the login{reset}"
         return UpstreamError(FailureKind.NETWORK, text, ITS_LOG)
     if entering.first:
-        text = f"the source {where} closed the connection in the middle of its greeting, {entering.shown}{reset}"
+        text = f"{named} closed the connection in the middle of its greeting, {entering.shown}{reset}"
         return UpstreamError(FailureKind.NETWORK, text, f"{ITS_LOG} Or another service listens there.")
     return UpstreamError(
         FailureKind.NETWORK,
-        f"the source {where} took the connection and closed it without a word{reset}",
+        f"{named} took the connection and closed it without a word{reset}",
         "It may be starting or going down, a proxy may have no server behind it, or host and port are of another service.",
     )
 
@@ -161,11 +168,11 @@ def _allowing(plugin: str, peer: Peer, tls: SourceTls) -> str:
     return f"{advice} See SOURCE.md, The password."
 
 
-def silent(where: str, limit_s: float, entering: Entering) -> UpstreamError:
+def silent(where: str, limit_s: float, entering: Entering, who: str = _SOURCE.who) -> UpstreamError:
     """Return the error for a timeout."""
     if not entering.is_greeted and (why := why_no_greeting(entering.first)) is not None:
         return other_protocol(where, entering, why)
-    text = f"the source {where} did not answer within {limit_s:g} s"
+    text = f"{who} {where} did not answer within {limit_s:g} s"
     if not entering.is_taken:
         return UpstreamError(
             FailureKind.NETWORK, f"{text}: no connection came about", "Check host, port and the network between."

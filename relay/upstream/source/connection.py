@@ -159,11 +159,12 @@ class SourceConnection:
                 await connection.enter()
         except pymysql.err.Error as error:
             tls = context is not None
-            raise refused_entry(error, where, address.user, connection.entering, tls=tls) from error
+            raise refused_entry(error, where, address.user, connection.entering, tls=tls, of=address.tls) from error
         except TimeoutError as error:
-            raise silent(where, address.connect_timeout_s, connection.entering) from error
+            raise silent(where, address.connect_timeout_s, connection.entering, address.tls.who) from error
         except (OSError, asyncio.IncompleteReadError, EOFError) as error:
-            raise UpstreamError(FailureKind.NETWORK, f"the source {where}: {error}", "Check host and port.") from error
+            text = f"{address.tls.who} {where}: {error}"
+            raise UpstreamError(FailureKind.NETWORK, text, "Check host and port.") from error
         except (
             *_BAD_BYTES,
             AttributeError,
@@ -190,21 +191,31 @@ class SourceConnection:
         Raises: UpstreamError (NETWORK) for what a later try may cure, and for an answer beyond its bound; pymysql.err.MySQLError for
         other refusals. After a timeout or a bound the connection cannot be used any more.
         """
+        return (await self._answer(statement, timeout_s, bound))[1]
+
+    async def named_rows(self, statement: str) -> list[dict[str, Any]]:
+        """Run one statement as `query` does; return its rows by the names of their columns."""
+        names, rows = await self._answer(statement, None, ORDINARY)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    async def _answer(
+        self, statement: str, timeout_s: float | None, bound: AnswerBound
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
         self._connection.meter.asks(repr(statement[:_SHOWN_CHARACTERS]), bound)
         try:
             async with asyncio.timeout(timeout_s or self._address.connect_timeout_s):
                 async with self._connection.cursor(_QuietCursor) as cursor:
                     await cursor.execute(statement)
-                    return list(await cursor.fetchall())
+                    return [str(one[0]) for one in cursor.description or ()], list(await cursor.fetchall())
         except TimeoutError as error:
             text, advice = (
-                f"the source did not answer {statement!r} in time",
+                f"{self._address.tls.who} did not answer {statement!r} in time",
                 "SHOW PROCESSLIST there tells what it waits for.",
             )
             raise UpstreamError(FailureKind.NETWORK, text, advice) from error
         except pymysql.err.MySQLError as error:
             if _passes(error):
-                text = f"the source did not go through with {statement!r}: {server_text(error)}"
+                text = f"{self._address.tls.who} did not go through with {statement!r}: {server_text(error)}"
                 raise UpstreamError(FailureKind.NETWORK, text, ITS_LOG) from error
             raise
         except _BAD_BYTES as error:

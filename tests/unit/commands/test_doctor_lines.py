@@ -21,7 +21,8 @@ from relay.doctor.machine_checks import archive_rate, relay_pid, space_line, syn
 from relay.doctor.process_sockets import process_sockets
 from relay.doctor.retention_checks import DiskRoom, retention_lines
 from relay.doctor.server_answers import ServerAnswers, clock_difference, privileges_in
-from relay.doctor.source_checks import shown_bytes, source_lines
+from relay.doctor.source_checks import source_lines
+from relay.process.shown_amounts import shown_bytes
 from tests.support.certificates import Authority
 
 DAY_S = 86_400

@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from relay.config import reference, sections
+from relay.config.replica_section import ReplicaSection
 from relay.config.sections import (
     Account,
     ArchiveSection,
@@ -32,6 +33,7 @@ NEEDED: dict[type[BaseModel], dict[str, Any]] = {
     DirectorySource: {"kind": "directory", "path": "/old"},
     ArchiveSection: {"dir": "/archive"},
     Account: {"user": "replica"},
+    ReplicaSection: {"host": "db", "user": "watch"},
     BucketSection: {"url": "s3://binlogs"},
     EncryptionKey: {"id": "a"},
     StartPosition: {"file": "mysql-bin.000001"},

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from relay.commands.memory_need import MemoryNeed
 from relay.config import ConfigError, load_config
-from relay.config.memory_need import MemoryNeed
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 MIB = 1 << 20
