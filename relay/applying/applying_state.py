@@ -49,16 +49,10 @@ class ApplyingState:
         return f"{self.channel.file}:{self.channel.offset}" if self.channel is not None and self.channel.file else ""
 
     @property
-    def behind_s(self) -> float | None:
-        """The lag in seconds: by what the relay has; where that is not known, what the replica says."""
-        if self.channel is None or self.distance.seconds is not None:
-            return self.distance.seconds
-        return None if self.channel.seconds_behind is None else float(self.channel.seconds_behind)
-
-    @property
     def is_known(self) -> bool:
-        """True if anything says how far it has applied."""
-        amounts = (self.behind_s, self.distance.bytes, self.distance.transactions)
+        """True if it is known how far it has applied. What it says of its seconds is not enough: it says 0 also where it has not
+        received what there is."""
+        amounts = (self.distance.bytes, self.distance.seconds, self.distance.transactions)
         return self.channel is not None and any(amount is not None for amount in amounts)
 
     @property
@@ -86,23 +80,20 @@ class ApplyingState:
     @property
     def _amount(self) -> str:
         if self.has_all:
-            return "all of it"
+            return "everything that it is served"
+        distance, said_s = self.distance, self.channel.seconds_behind if self.channel is not None else None
+        said = "" if said_s is None else f"{shown_time(said_s)} by its own account"
+        if not self.is_known:
+            return f"not known: {distance.why}" + (f" ({said})" if said else "")
         amounts = []
-        if self.distance.bytes is not None:
-            amounts.append(shown_bytes(self.distance.bytes))
-        if self.distance.transactions is not None:
-            count = self.distance.transactions
-            amounts.append(f"{count} transaction{'' if count == 1 else 's'}")
-        behind_s = self.behind_s
-        if behind_s is not None:
-            amounts.append(shown_time(behind_s))
-        if not amounts:
-            return f"not known: {self.distance.why}"
+        if distance.bytes is not None:
+            amounts.append(shown_bytes(distance.bytes))
+        if distance.transactions is not None:
+            amounts.append(f"{distance.transactions} transaction{'' if distance.transactions == 1 else 's'}")
+        if distance.seconds is not None:
+            amounts.append(shown_time(distance.seconds))
         behind = f"{', '.join(amounts)} behind"
-        if self.distance.seconds is None and self.distance.bytes is None:
-            # A replica says 0 also where it has not received what there is.
-            return f"{behind} by its own account ({self.distance.why})"
-        return behind
+        return f"{behind} ({said})" if said and distance.seconds is None else behind
 
     def record(self) -> dict[str, Any]:
         """Return it for JSON. known: false where nothing says how far it has applied; `text` says it all in a sentence."""
@@ -115,7 +106,7 @@ class ApplyingState:
             "text": self.text,
             "behind_bytes": distance.bytes,
             "behind_transactions": distance.transactions,
-            "behind_s": self.behind_s,
+            "behind_s": distance.seconds,
             "applies": None if channel is None else channel.applies,
             "receives": None if channel is None else channel.receives,
             "file": None if channel is None else channel.file,

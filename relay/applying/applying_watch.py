@@ -33,7 +33,7 @@ class AskedReplica:
 
     async def ask(self, relay: Callable[[], FollowedRelay], measure: Measure) -> FailureKind | None:
         """Ask it, in bounded time, and note its state. Return the kind of a failure; None: it answered."""
-        before, asked_at = self.state, time.time()
+        before, asked_at, is_kept = self.state, time.time(), self._connection is not None
         who = before.server_id, before.uuid
         try:
             async with asyncio.timeout(LIMIT_S):
@@ -46,6 +46,10 @@ class AskedReplica:
                 distance = AppliedDistance() if channel is None else await measure(who[0], channel)
         except UpstreamError as error:
             self.close()
+            if is_kept and error.kind is FailureKind.NETWORK:
+                return await self.ask(
+                    relay, measure
+                )  # it ended between two questions: a new one tells whether the replica answers
             self.state = ApplyingState(self.section.address, asked_at, *who, why=printable(_reason(error)))
             return error.kind
         except TimeoutError:
@@ -56,7 +60,7 @@ class AskedReplica:
         except BaseException:
             self.close()
             raise
-        why = "" if channel is not None else _not_ours(channels)
+        why = "" if channel is not None else _not_ours(channels, relay().port)
         self.state = ApplyingState(self.section.address, asked_at, *who, why=why, channel=channel, distance=distance)
         return None
 
@@ -120,7 +124,8 @@ def _reason(error: UpstreamError) -> str:
     return f"{error.what}. {error.advice}".rstrip(". ")
 
 
-def _not_ours(channels: Sequence[ReplicaChannel]) -> str:
+def _not_ours(channels: Sequence[ReplicaChannel], port: int) -> str:
     if not channels:
         return "it follows nobody"
-    return f"it does not follow this relay, but {', '.join(one.source for one in channels[:3])}"
+    followed = ", ".join(f"{one.user}@{one.source}" for one in channels[:3])
+    return f"it does not follow this relay, by an account of relay.toml at port {port}, but {followed}"

@@ -9,11 +9,9 @@ from typing import Final, NamedTuple
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER_SIZE
-from relay.archive.generation import Generation
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.binlog_file.event_places import event_headers
 
-_MOST_FILES: Final = 3
 _MOST_EVENTS: Final = 32
 _OF_THE_FILE: Final = frozenset(
     {
@@ -35,18 +33,6 @@ class Stretch(NamedTuple):
     path: Path
     start: int
     end: int
-
-
-def rest_of(generation: Generation, file: str, offset: int, first_event: int) -> list[Stretch] | None:
-    """Return what the generation has from a place on; None: it is too much to be looked at, or packed."""
-    found: list[Stretch] = []
-    held = generation.file(file)
-    while held is not None:
-        if held.place is not None or len(found) == _MOST_FILES:
-            return None
-        found.append(Stretch(generation.path(held.name), first_event if found else offset, held.end))
-        held = generation.next_file(held.name)
-    return found
 
 
 def changes_follow(layer: FileLayer, rest: Sequence[Stretch]) -> bool:

@@ -25,7 +25,10 @@ def applied_samples(shot: RelaySnapshot) -> Iterator[tuple[str, Samples]]:
     named = [((one.replica, str(one.server_id)), one) for one in shot.applying]
     yield "replica_applied_known", [(labels, float(one.is_known)) for labels, one in named]
     yield "replica_applying", [(labels, float(one.channel.applies)) for labels, one in named if one.channel is not None]
-    yield "replica_applied_lag_seconds", [(labels, one.behind_s) for labels, one in named if one.behind_s is not None]
+    yield (
+        "replica_applied_lag_seconds",
+        [(labels, one.distance.seconds) for labels, one in named if one.distance.seconds is not None],
+    )
     yield (
         "replica_applied_lag_bytes",
         [(labels, float(one.distance.bytes)) for labels, one in named if one.distance.bytes is not None],

@@ -285,8 +285,7 @@ FAMILIES: Final = (
     _replicas(
         "replica_applied_lag_seconds",
         "gauge",
-        "How long ago the archive had what this replica is to apply next; 0: it has applied all. If its place is not in the archive: "
-        "its own `Seconds_Behind_Source`. No sample: not known.",
+        "How long ago the archive had what this replica is to apply next; 0: it has applied all. No sample: not known.",
         *_APPLIED,
     ),
     _replicas(

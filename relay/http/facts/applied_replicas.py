@@ -12,14 +12,18 @@ from protocol.gtid.mariadb import GtidList, GtidPosition
 from relay.applying.applying_state import AppliedDistance, ApplyingState
 from relay.applying.applying_watch import ApplyingWatch
 from relay.applying.replica_channel import FollowedRelay, ReplicaChannel
-from relay.archive.read.changes_follow import changes_follow, rest_of
+from relay.archive.generation import Generation
+from relay.archive.read.changes_follow import Stretch, changes_follow
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.config import Config
 from relay.downstream.clients import Clients
+from relay.downstream.connection.client_status import ClientStatus
 from relay.http.facts.relay_snapshot import ReplicaState
 from relay.http.facts.replica_registry import ReplicaRegistry
 
 _ALL: Final = AppliedDistance(0, 0.0)
+_MOST_FILES: Final = 3
+"""Behind a place that far from the end there is a change."""
 
 
 class AppliedReplicas:
@@ -39,7 +43,7 @@ class AppliedReplicas:
 
     def take(self, config: Config) -> None:
         """Ask the replicas of this configuration from now on."""
-        self._port = config.listen.port
+        self._port = self._port or config.listen.port  # another one takes a restart
         self._views = {account.user: account.view for account in config.accounts}
         self._watch.take(config.replicas)
 
@@ -52,7 +56,9 @@ class AppliedReplicas:
         return FollowedRelay(self._port, self._views, connected)
 
     async def _measured(self, server_id: int, channel: ReplicaChannel) -> AppliedDistance:
-        lag = self._registry.lag_of(self._views.get(channel.user) or "")
+        client = self._client(server_id, channel.user)
+        view = self._views.get(channel.user) if client is None else client.view
+        lag = self._registry.lag_of(view or "")
         if lag is None:
             return AppliedDistance(why="what it is served is not open yet")
         archive = lag.archive
@@ -64,7 +70,7 @@ class AppliedReplicas:
         if not channel.file:
             return AppliedDistance(transactions=missing, why="it has applied nothing of this relay yet")
         generations = [one for one in archive.all if one.file(channel.file) is not None]
-        here = self._generation_of(server_id, channel.user)
+        here = None if client is None else client.generation
         generation = generations[0] if len(generations) == 1 else None
         generation = next((one for one in generations if one.number == here), generation)
         if generation is None:
@@ -72,7 +78,7 @@ class AppliedReplicas:
             return AppliedDistance(transactions=missing, why=f"its place {channel.file}:{channel.offset} {there}")
         behind, behind_s = lag.behind(generation.number, channel.file, channel.offset)
         if behind and generation is archive.current:
-            rest = rest_of(generation, channel.file, channel.offset, FIRST_EVENT)
+            rest = _rest_of(generation, channel)
             try:
                 if rest is not None and not await asyncio.to_thread(changes_follow, generation.layer, rest):
                     return replace(_ALL, transactions=missing)
@@ -82,10 +88,22 @@ class AppliedReplicas:
             behind, behind_s, missing, "" if behind is not None else "its place is not in the archive"
         )
 
-    def _generation_of(self, server_id: int, user: str) -> int | None:
-        """Return the generation that it is being sent; None: it is not connected."""
+    def _client(self, server_id: int, user: str) -> ClientStatus | None:
+        """Return the replica's connection to the relay; None: it is not connected."""
         clients = (one for one in self._clients.statuses() if (one.server_id, one.user) == (server_id, user))
-        return next((one.generation for one in clients if one.sent_position is not None), None)
+        return next((one for one in clients if one.sent_position is not None), None)
+
+
+def _rest_of(generation: Generation, channel: ReplicaChannel) -> list[Stretch] | None:
+    """Return what the generation has behind the place of a channel; None: it is much, or packed."""
+    found: list[Stretch] = []
+    file = generation.file(channel.file)
+    while file is not None:
+        if file.place is not None or len(found) == _MOST_FILES:
+            return None
+        found.append(Stretch(generation.path(file.name), FIRST_EVENT if found else channel.offset, file.end))
+        file = generation.next_file(file.name)
+    return found
 
 
 def missing_transactions(gtids: str, executed: GtidValue | None) -> int | None:

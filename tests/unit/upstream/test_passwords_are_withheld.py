@@ -10,9 +10,11 @@ from typing import Any, Final
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from pydantic import SecretStr
 
+from relay.applying.replica_question import open_replica
 from relay.commands.named_server import named_server
-from relay.config import ServerSource
+from relay.config import ReplicaSection, ServerSource
 from relay.feed.feed_config import FeedSource
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.snapshot.source_rows import SourceRows
@@ -97,6 +99,14 @@ def doctor(directory: Path) -> Callable[[int, dict[str, Any]], str]:
     return ask
 
 
+def watch(port: int, keys: dict[str, Any]) -> str:
+    """What asks a [[replica]] how far it has applied: the running relay, and `status`."""
+    section = ReplicaSection(host="127.0.0.1", port=port, user="watch", password=SecretStr(PASSWORD), **keys)
+    with pytest.raises(UpstreamError) as caught:
+        asyncio.run(open_replica(section))
+    return f"{caught.value.name}: {caught.value} {caught.value.advice}"
+
+
 @pytest.fixture(scope="module")
 def authorities(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Authority]:
     directory = tmp_path_factory.mktemp("authorities")
@@ -120,26 +130,26 @@ def offered(authorities: dict[str, Authority]) -> dict[str, ssl.SSLContext | Non
     }
 
 
-@pytest.mark.parametrize("client", ["relay", "feed", "doctor"])
+@pytest.mark.parametrize("client", ["relay", "feed", "doctor", "replica"])
 @pytest.mark.parametrize("offers", ["none", "strange", "ours"])
 @pytest.mark.parametrize("mode", ["disabled", "preferred", "required", "verify_ca", "verify_identity"])
 def test_the_password_goes_to_nobody_but_who_proved_to_be_the_server(
     client: str, offers: str, mode: str, offered: dict[str, Any], authorities: dict[str, Authority], tmp_path: Path
 ) -> None:
-    ask = {"relay": relay, "feed": feed, "doctor": doctor(tmp_path)}[client]
+    ask = {"relay": relay, "feed": feed, "doctor": doctor(tmp_path), "replica": watch}[client]
     keys = {"ssl_mode": mode}
     if mode.startswith("verify"):
         keys["ssl_ca"] = authorities["ours"].certificate  # type: ignore[assignment]
     proved = mode.startswith("verify") and offers == "ours"
     got = {}
-    for way in WAYS if client != "doctor" else WAYS[:8]:
+    for way in WAYS if client in ("relay", "feed") else WAYS[:8]:
         with HostileServer(way.greeted, way.script, offered[offers]) as server:
             said = ask(server.port, keys)
             got[way.name] = server.has(PASSWORD)
         assert PASSWORD not in said
         logs_in = mode in ("disabled", "preferred") or (mode == "required" and offers != "none")
         if way.for_whole and logs_in:
-            section = {"relay": "source", "feed": "feed.source", "doctor": "--replica"}[client]
+            section = {"relay": "source", "feed": "feed.source", "doctor": "--replica", "replica": "replica"}[client]
             assert f'{section}.ssl_mode = "verify_ca" with {section}.ssl_ca' in said, (way.name, said)
     assert got == {name: proved and way.for_whole for name, way in ((way.name, way) for way in WAYS) if name in got}
 

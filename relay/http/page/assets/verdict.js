@@ -21,8 +21,8 @@ function problems(overview) {
   const far = overview.replicas.items.filter((one) => one.state !== "gone" && one.behind_s !== null && one.behind_s >= 60);
   for (const one of far.slice(0, 5)) warnings.push(`Replica ${one.server_id} (${one.host}) is ${span(one.behind_s)} behind`);
   const applied = [...overview.replicas.items.map((one) => one.applied), ...overview.replicas.applied_elsewhere];
-  const slow = applied.filter((one) => one && one.known && (!one.applies || one.error || (one.behind_s || 0) >= 60));
-  for (const one of slow.slice(0, 5)) warnings.push(`Replica ${one.server_id} (${one.replica}) has not applied all: ${one.text}`);
+  const doubtful = applied.filter((one) => one && (!one.known || !one.applies || one.error || (one.behind_s || 0) >= 60));
+  for (const one of doubtful.slice(0, 5)) warnings.push(`What replica ${one.replica} has applied: ${one.text}`);
   if (source.error && source.running !== "Yes" && !bad.length) bad.push(source.error.text);
   return { bad: [...new Set(bad)], warnings };
 }
