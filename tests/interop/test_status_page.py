@@ -80,6 +80,29 @@ def test_a_replica_that_stands_still_is_behind_and_one_that_left_is_named(chain:
     assert "something to look at" in page.until_text("#verdict-word", "look")
 
 
+def test_what_a_replica_has_applied_is_told_where_its_account_is_given(chain: Chain, page: Browser) -> None:
+    replica = chain.replica("mysql56")
+    assert "[[replica]]" in page.until_text("#replicas tbody", "not known: relay.toml gives no account at this replica")
+    assert "password_file" in page.until_text("#replicas-account", "Sent is not applied")
+    replica.execute_many(
+        [
+            "SET sql_log_bin = 0",
+            "GRANT REPLICATION CLIENT ON *.* TO 'relay_watch'@'%' IDENTIFIED BY 'the-watchers-password'",
+        ]
+    )
+    account = {"user": "relay_watch", "password": "the-watchers-password", "ssl_mode": "disabled"}
+    chain.relay.add_replica(host="127.0.0.1", port=replica.port, **account)
+    chain.relay.reload()
+    page.until_text("#replicas tbody", "everything that it is served")
+    assert page.script("return document.getElementById('replicas-account').hidden") is True
+    replica.sql("STOP SLAVE SQL_THREAD")
+    chain.source.sql("INSERT INTO shop.t VALUES (1, 'x')")
+    page.until_text("#replicas tbody", "its SQL thread is stopped")
+    assert "something to look at" in page.until_text("#verdict-word", "look")
+    assert "has applied" in page.text("#verdict-reasons")
+    assert page.complaints() == []
+
+
 def test_a_relay_that_ends_is_told_with_the_time_of_what_is_shown(chain: Chain, page: Browser) -> None:
     page.until_text("#verdict-word", "Quiet")
     chain.relay.kill()
