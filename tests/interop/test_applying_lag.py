@@ -1,6 +1,8 @@
 """How far real replicas have applied, by status, JSON and metrics: while they apply nothing, afterwards, and where nobody knows it."""
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -220,6 +222,20 @@ def test_a_replica_that_goes_away_is_not_known_any_more(watched_chain: Any) -> N
 
     wait_until(lambda: (gone() or {}).get("known") is False, "it is not known any more", 30)
     assert (gone() or {})["text"].startswith("not known: the replica ")
+
+
+def test_a_replica_that_hangs_is_not_known_until_it_answers_again(watched_chain: Any) -> None:
+    seen = watched_chain("mysql56")
+    server = seen.chain.replica("mysql97")
+    seen.chain.relay.add_replica(**watched(server))
+    seen.chain.relay.reload()
+    seen.until(ALL)
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        assert seen.until("not known: ").startswith("not known: the replica did not answer within 5 s")
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    seen.until(ALL)
 
 
 def test_without_an_account_it_is_not_known(watched_chain: Any) -> None:

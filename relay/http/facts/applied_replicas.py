@@ -1,7 +1,8 @@
 """How far the replicas of relay.toml have applied what the relay has: their own places, measured in the archive that each is served."""
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -22,6 +23,7 @@ from relay.http.facts.relay_snapshot import ReplicaState
 from relay.http.facts.replica_registry import ReplicaRegistry
 
 _ALL: Final = AppliedDistance(0, 0.0)
+_KEPT_S: Final = 1.0
 _MOST_FILES: Final = 3
 """Behind a place that far from the end there is a change."""
 
@@ -34,6 +36,8 @@ class AppliedReplicas:
         self._clients = clients
         self._port = 0
         self._views: dict[str, str | None] = {}
+        self._known: dict[tuple[int, str], ClientStatus] = {}
+        self._looked_at = float("-inf")
         self._watch = ApplyingWatch(self._relay, self._measured)
 
     @property
@@ -52,11 +56,10 @@ class AppliedReplicas:
         await self._watch.close()
 
     def _relay(self) -> FollowedRelay:
-        connected = {(one.server_id, one.user) for one in self._clients.statuses() if one.sent_position is not None}
-        return FollowedRelay(self._port, self._views, connected)
+        return FollowedRelay(self._port, self._views, self._connected().keys())
 
     async def _measured(self, server_id: int, channel: ReplicaChannel) -> AppliedDistance:
-        client = self._client(server_id, channel.user)
+        client = self._connected().get((server_id, channel.user))
         view = self._views.get(channel.user) if client is None else client.view
         lag = self._registry.lag_of(view or "")
         if lag is None:
@@ -88,10 +91,13 @@ class AppliedReplicas:
             behind, behind_s, missing, "" if behind is not None else "its place is not in the archive"
         )
 
-    def _client(self, server_id: int, user: str) -> ClientStatus | None:
-        """Return the replica's connection to the relay; None: it is not connected."""
-        clients = (one for one in self._clients.statuses() if (one.server_id, one.user) == (server_id, user))
-        return next((one for one in clients if one.sent_position is not None), None)
+    def _connected(self) -> Mapping[tuple[int, str], ClientStatus]:
+        """Return who is sent binlogs, by server_id and account: of a moment ago, however many replicas answer."""
+        now = time.monotonic()
+        if now - self._looked_at > _KEPT_S:
+            sent = (one for one in self._clients.statuses() if one.sent_position is not None)
+            self._known, self._looked_at = {(one.server_id, one.user): one for one in sent}, now
+        return self._known
 
 
 def _rest_of(generation: Generation, channel: ReplicaChannel) -> list[Stretch] | None:
