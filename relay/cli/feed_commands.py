@@ -49,6 +49,25 @@ def feed_snapshot(
     snapshot(config, SnapshotRequest(tuple(table or ()), all, server, position))
 
 
+@commands.command(name="rebuild")
+def feed_rebuild(
+    config: FeedConfigOption,
+    table: Annotated[list[str] | None, typer.Option(help="SCHEMA.TABLE; may be repeated.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="FILE:POSITION of the archive, or first. Without: where the table was created, or its snapshot.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Make tables and their changes from the archive again, beside the old ones, which they replace; a killed one is continued."""
+    from relay.feed.command.feed_command import rebuild
+
+    rebuild(config, tuple(table or ()), start, as_json=json)
+
+
 @commands.command(name="status")
 def feed_status(config: FeedConfigOption, json: JsonOption = False) -> None:
     """Show how far the archive and each table are; 1 if a table is not current, or the relay does not follow its source."""

@@ -390,6 +390,18 @@ class ArchiveReading:
         """Return the tables of the source that wrote the file of a place, as far as the archive knows them."""
         return list(self.schema(self._file(place)[0], place.position).names())
 
+    def definition_files(self, key: TableName, upto: FeedOffset) -> frozenset[tuple[int, int]]:
+        """Return the (generation, number) of the binlogs up to a place in which a table's definition may change."""
+        self.text(upto)
+        newest = dict(sorted(self._files))
+        return frozenset(
+            (generation, place[0])
+            for generation, number in newest.items()
+            if generation <= upto.generation
+            for place, changed in self.schema(self._files[generation, number][0], None).changes()
+            if changed == key
+        )
+
     def names(self, upto: FeedOffset) -> list[TableName]:
         """Return all tables that the archive knows up to a place."""
         self.text(upto)

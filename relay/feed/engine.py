@@ -81,7 +81,7 @@ class FeedEngine:
         self.tables: dict[TableName, SinkTable] = {}
         self.connection = connection
         self._start = start
-        self._limits = limits
+        self.limits = limits
         # It has its own reader, as another thread reads ahead.
         self._batches = BatchesAhead(ArchiveReading(reading.path), self._wanted, limits.batch_bytes)
         named = json.dumps([choice.tables, choice.exclude])
@@ -99,7 +99,7 @@ class FeedEngine:
 
     def _terms(self) -> str:
         """Return what decides whether a table can be fed: the settings and the version."""
-        known = json.dumps([version("binlog-relay"), asdict(self.settings), self._limits.space.most_bytes], default=str)
+        known = json.dumps([version("binlog-relay"), asdict(self.settings), self.limits.space.most_bytes], default=str)
         return hashlib.sha256(known.encode()).hexdigest()[:16]
 
     def stand(self) -> None:
@@ -287,7 +287,7 @@ class FeedEngine:
             is_passed,
             parts,
             not self._has_capitals,
-            self._limits.space,
+            self.limits.space,
             aside,
         )
 
@@ -296,7 +296,7 @@ class FeedEngine:
 
         Raises: FeedStop; SpoolFull, with nothing of the table in the lake.
         """
-        directory = self._limits.space.directory
+        directory = self.limits.space.directory
         try:
             with directory.told_when_full() if directory is not None else nullcontext():
                 self._apply(batch)
@@ -381,8 +381,8 @@ class FeedEngine:
             self.reading,
             complete,
             place,
-            self._limits.batch_bytes,
-            self._limits.space,
+            self.limits.batch_bytes,
+            self.limits.space,
             names_fold=not self._has_capitals,
         ).run()
 
@@ -435,12 +435,16 @@ class FeedEngine:
         fed = [table for key, table in self.tables.items() if key not in self.aside]
         self.progress.note(place, fed, self.reading.told(place), self.last_time)
 
+    def end_reading(self) -> None:
+        """End reading ahead: the last call for a feed that has another one's connection."""
+        self._batches.close()
+
     def let_go(self) -> None:
         """Close the feed; this is the last call. Reading ahead and DuckDB's threads end, and nothing is left on disk."""
-        self._batches.close()
+        self.end_reading()
         self.connection.close()
-        if self._limits.space.directory is not None:
-            self._limits.space.directory.close()
+        if self.limits.space.directory is not None:
+            self.limits.space.directory.close()
 
     def _announce(self, batch: FeedBatch) -> None:
         """Record which tables are to come before any table is beyond the batch's start, as a table that does not exist yet has no
@@ -483,7 +487,7 @@ class FeedEngine:
         def cascades(some: FeedBatch, keys: Iterable[TableName]) -> None:
             note_cascades(self.reading, self.connection, some, keys, self.settings.has_no_cascades)
 
-        limits = self._limits
+        limits = self.limits
         is_aside = self.aside.__contains__
         TableRenames(self.reading, table, self.choice, is_aside, cascades, limits.batch_bytes, limits.space).apply(
             batch

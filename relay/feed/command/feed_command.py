@@ -139,6 +139,31 @@ def snapshot(path: Path, request: SnapshotRequest) -> None:
             run_snapshots(engine, section.source, request, say)
 
 
+def rebuild(path: Path, tables: tuple[str, ...], place: str | None, *, as_json: bool) -> None:
+    """Make tables and their changes from the archive again, beside those that are there, which they then replace. Raises: CommandFailed."""
+    if not tables:
+        raise CommandFailed("feed rebuild needs --table SCHEMA.TABLE")
+    with _locked(path) as section:
+        from dataclasses import asdict
+
+        from relay.feed.feed_run import opened_engine
+        from relay.feed.rebuild.table_rebuild import run_rebuilds
+
+        with opened_engine(section) as engine:
+            for one in run_rebuilds(engine, tables, place, say):
+                if as_json:
+                    print_json(asdict(one))
+                    continue
+                made = [
+                    f"{count} {kind}"
+                    for count, kind in ((one.rows, "rows"), (one.changes, "changes"))
+                    if count is not None
+                ]
+                sys.stdout.write(
+                    f"{one.table}: rebuilt from {one.start} to {one.place}: {', '.join(made)} in {one.seconds} s\n"
+                )
+
+
 def status(path: Path, *, as_json: bool) -> bool:
     """Print how far the archive is, and each table's state; return whether something is not as it must be. Raises: CommandFailed."""
     section = loaded_feed(path)
@@ -272,6 +297,7 @@ def compact(path: Path, *, target_mb: int, keep_hours: int, changes_days: int | 
     """Merge small files into larger ones, and remove files of old versions and old changes. Raises: CommandFailed."""
     with _locked(path) as section:
         from relay.feed.feed_run import opened_engine
+        from relay.feed.rebuild.feed_beside import remove_all
         from relay.feed.renamed_tables import RENAMING
 
         with opened_engine(section) as engine:
@@ -294,6 +320,8 @@ def compact(path: Path, *, target_mb: int, keep_hours: int, changes_days: int | 
                         sys.stdout.write(
                             f"{table.name} {kind}: {', '.join(f'{name} {value}' for name, value in kept.items())}\n"
                         )
+            for key in remove_all(engine, sorted(engine.tables)):
+                say(f"{'.'.join(key)}: what a rebuild had made that was ended is removed")
             gone = engine.progress.upkeep(keep_hours)
             if as_json:
                 told = {name: value for name, value in gone.items() if isinstance(value, int)}

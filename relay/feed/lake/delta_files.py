@@ -30,7 +30,8 @@ class DeltaFiles:
 
     def __init__(self, table: DeltaTable, schema: pa.Schema, file_bytes: int) -> None:
         self._gone: list[RemoveAction] = []
-        self._made: list[tuple[str, int, _Spans]] = []
+        self._made: list[tuple[str, int, dict[str, str | None], _Spans]] = []
+        self._partition: dict[str, str | None] = {}
         self._files = PyFileSystem(DeltaStorageHandler.from_table(table._table, table._storage_options))
         self._schema = schema
         self._file_bytes = file_bytes
@@ -42,6 +43,12 @@ class DeltaFiles:
     def remove(self, path: str, size: int) -> None:
         """Remove a file from the table."""
         self._gone.append(RemoveAction(path, True, int(time.time() * 1000), size, {}))
+
+    def into(self, partition: dict[str, str | None]) -> None:
+        """Let the next rows belong to files of this partition: {column: value as text}."""
+        if partition != self._partition:
+            self.finish()
+            self._partition = partition
 
     def write(self, rows: Iterable[pa.Table]) -> None:
         """Write more rows, with the columns of the schema."""
@@ -59,12 +66,14 @@ class DeltaFiles:
     @property
     def inexact(self) -> frozenset[str]:
         """The columns with a value whose double may be another number."""
-        return frozenset(name for _path, _size, spans in self._made for name in spans.inexact)
+        return frozenset(name for _path, _size, _partition, spans in self._made for name in spans.inexact)
 
     def actions(self, told: Collection[str]) -> list[AddAction | RemoveAction]:
         """Return the actions of a commit. The files contain the minimum and maximum of the columns in `told`."""
         now = int(time.time() * 1000)
-        made = [AddAction(path, size, {}, now, True, spans.told(told)) for path, size, spans in self._made]
+        made = [
+            AddAction(path, size, partition, now, True, spans.told(told)) for path, size, partition, spans in self._made
+        ]
         return [*self._gone, *made]
 
     def _write(self) -> None:
@@ -88,7 +97,7 @@ class DeltaFiles:
         writer.close()
         size = stream.tell()
         stream.close()
-        self._made.append((path, size, self._spans))
+        self._made.append((path, size, self._partition, self._spans))
         self._open, self._spans = None, _Spans(self._schema)
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import duckdb
@@ -10,10 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileSelector, FileType, PyFileSystem
 
 from relay.feed.lake.changes_in_memory import HeldNet
+from relay.feed.lake.days import DAY, by_days, with_days
 from relay.feed.lake.delta_files import EXACT_DIGITS, DeltaFiles, has_span, inexact_columns, is_whole_decimal
-from relay.feed.lake.lake_names import folder_name
+from relay.feed.lake.lake_names import folder_name, remove_local
 from relay.feed.lake.lake_rows import evolved_batch, last_of_equal_keys, matching_rows, plain_schema
 from relay.feed.lake.lake_table import APP_ID, STRAY_HOURS, ColumnsChange, NewTable
 from relay.feed.rows.feed_place import FeedOffset
@@ -29,9 +33,9 @@ _MERGE_BYTES: Final = 8 << 20
 memory."""
 _PLACE: Final = "binlog-relay.place"
 _DAY_OF: Final = "binlog-relay.day-of"
-DAY: Final = "day"
 _SPANS: Final = "delta.dataSkippingStatsColumns"
 _MOST_SPANS: Final = 32
+_BESIDE: Final = "_rebuild"
 
 
 def _writer(schema: pa.Schema, told: Collection[str]) -> WriterProperties:
@@ -222,7 +226,7 @@ class DeltaLakeTable:
     def append(self, rows: pa.Table | pa.RecordBatchReader, place: FeedOffset) -> None:
         """Append rows."""
         if self._by_day:
-            rows = _with_days(rows, self._table.metadata().configuration.get(_DAY_OF) or "time")
+            rows = with_days(rows, self._table.metadata().configuration.get(_DAY_OF) or "time")
         inexact = inexact_columns(rows) if isinstance(rows, pa.Table) else self._unsure(rows.schema, rows.schema.names)
         writer = _writer(rows.schema, self._tell_spans(self.schema, inexact))
         write_deltalake(self._table, rows, mode="append", commit_properties=_commit(place), writer_properties=writer)
@@ -270,8 +274,31 @@ class DeltaLakeTable:
         self._overwrite(change.schema, (evolved_batch(batch, change) for batch in reader), place, inexact)
 
     def rebuild(self, schema: pa.Schema, rows: Iterable[pa.RecordBatch], place: FeedOffset) -> None:
-        """Replace the columns and all rows."""
-        self._overwrite(schema, iter(rows), place, self._unsure(schema, schema.names))
+        """Replace the columns and all rows; the columns of a table that is split by day stay as they are."""
+        if self._by_day:
+            self._overwrite_days(rows, place)
+        else:
+            self._overwrite(schema, iter(rows), place, self._unsure(schema, schema.names))
+
+    def _overwrite_days(self, rows: Iterable[pa.RecordBatch], place: FeedOffset) -> None:
+        """Replace all rows, written file by file: delta-rs (1.6) would hold rows of each day in memory."""
+        schema = self.schema
+        schema = schema.remove(schema.get_field_index(DAY))
+        files = DeltaFiles(self._table, schema, _FILE_BYTES)
+        day_of = self._table.metadata().configuration.get(_DAY_OF) or "time"
+        for day, some in by_days(rows, schema, day_of):
+            files.into(day)
+            files.write([some])
+        files.finish()
+        told = frozenset(one.name for one in schema if has_span(one.type))
+        self._table.create_write_transaction(
+            files.actions(told),
+            "overwrite",
+            self._table.schema(),
+            partition_by=[DAY],
+            commit_properties=_commit(place),
+        )
+        self._table.update_incremental()
 
     def _overwrite(self, schema: pa.Schema, rows: Any, place: FeedOffset, inexact: Collection[str] = ()) -> None:
         told = self._tell_spans(schema, inexact)
@@ -403,20 +430,6 @@ def _plain(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([rows.column(one.name).cast(one.type) for one in schema], schema=schema)
 
 
-def _with_days(rows: pa.Table | pa.RecordBatchReader, day_of: str) -> pa.Table | pa.RecordBatchReader:
-    """Return the rows with the column `day`."""
-    if isinstance(rows, pa.Table):
-        return rows.append_column(DAY, rows.column(day_of).cast(pa.date32()))
-    schema = rows.schema.append(pa.field(DAY, pa.date32()))
-    batches = (
-        pa.RecordBatch.from_arrays(
-            [*one.columns, one.column(one.schema.get_field_index(day_of)).cast(pa.date32())], schema=schema
-        )
-        for one in rows
-    )
-    return pa.RecordBatchReader.from_batches(schema, batches)
-
-
 def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
@@ -438,6 +451,22 @@ class DeltaLake:
         if "://" in self._root:
             return []
         return [one for one in names if not os.path.isdir(f"{self.address(*one)}/_delta_log")]
+
+    def beside(self, name: str) -> "DeltaLake":
+        """Implement `Lake.beside`: the tables are below `_rebuild/NAME`."""
+        return DeltaLake(f"{self._root}/{_BESIDE}/{folder_name(name)}", self._options, self._connection)
+
+    def remove_beside(self, name: str, first: str) -> None:
+        """Implement `Lake.remove_beside`."""
+        root = f"{self._root}/{_BESIDE}/{folder_name(name)}"
+        for place in (f"{root}/{first}", root):
+            if "://" not in place:
+                remove_local(Path(place))
+                continue
+            files = PyFileSystem(DeltaStorageHandler(place, self._options))
+            for one in files.get_file_info(FileSelector("", allow_not_found=True, recursive=True)):
+                if one.type == FileType.File:
+                    files.delete_file(one.path)
 
     def open(self, kind: str, schema: str, table: str) -> DeltaLakeTable | None:
         """Open a table that exists."""

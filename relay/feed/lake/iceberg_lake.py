@@ -29,12 +29,13 @@ from relay.feed.lake.iceberg_files import written_files
 from relay.feed.lake.lake_names import folder_name, namespace
 from relay.feed.lake.lake_rows import evolved_batch, is_in, matching_rows, plain_schema, together_as
 from relay.feed.lake.lake_table import STRAY_HOURS, CannotEvolve, ColumnsChange, NewTable
-from relay.feed.lake.unused_files import files_named, remove_files, stray_files
+from relay.feed.lake.unused_files import files_named, remove_below, remove_files, stray_files
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.lake_columns import DELETED, SEQUENCE
 from relay.feed.spool.changes_spilled import SpooledNet
 
 _PLACE: Final = "binlog-relay.place"
+_BESIDE: Final = "_rebuild"
 _ROWS_BYTES: Final = 64 << 20
 """So many bytes of rows in memory become a file."""
 _OPTIONS: Final = {
@@ -452,13 +453,24 @@ def _cast(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.R
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def _beside_space(folder: str) -> str:
+    return f"binlog_relay.{folder}"
+
+
 class IcebergLake:
     """Tables of Iceberg. The namespaces are SCHEMA for current tables, SCHEMA__changes for changes and binlog_relay for `_feed`."""
 
     def __init__(
-        self, root: str, catalog: str | None, options: Mapping[str, str], connection: duckdb.DuckDBPyConnection
+        self,
+        root: str,
+        catalog: str | None,
+        options: Mapping[str, str],
+        connection: duckdb.DuckDBPyConnection,
+        within: str = "",
     ) -> None:
         self._root = root.rstrip("/")
+        self._options = dict(options)
+        self._within = within
         self._connection = connection
         if "://" not in self._root:
             make_named_directory(Path(self._root))
@@ -472,11 +484,29 @@ class IcebergLake:
         if "AWS_ENDPOINT_URL" in options:
             # AWS's library has added checksums to uploads since 2025, which not every other S3 server accepts.
             os.environ.setdefault("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")
+        self._named_catalog = catalog
         uri = catalog if "://" in catalog else f"sqlite:///{catalog}"
         more = {_OPTIONS[name]: value for name, value in options.items() if name in _OPTIONS}
         self._catalog = SqlCatalog("binlog_relay", uri=uri, warehouse=self._root, **more)
 
+    def beside(self, name: str) -> "IcebergLake":
+        """Implement `Lake.beside`: the tables are in a namespace that no source's schema can have, below `_rebuild/NAME`."""
+        return IcebergLake(self._root, self._named_catalog, self._options, self._connection, folder_name(name))
+
+    def remove_beside(self, name: str, first: str) -> None:
+        """Implement `Lake.remove_beside`."""
+        space = _beside_space(folder_name(name))
+        with suppress(NoSuchNamespaceError, NoSuchTableError):
+            self._catalog.drop_table((space, first))
+        remove_below(self._catalog.properties, f"{self._root}/{_BESIDE}/{folder_name(name)}")
+        with suppress(NoSuchNamespaceError):
+            for table in self._catalog.list_tables(space):
+                self._catalog.drop_table(table)
+            self._catalog.drop_namespace(space)
+
     def _identifier(self, kind: str, schema: str, table: str) -> tuple[str, str]:
+        if self._within:
+            return _beside_space(self._within), folder_name("\0".join((kind, schema, table))) if schema else kind
         if not schema:
             return "binlog_relay", kind
         return namespace(kind, schema), table
@@ -506,7 +536,8 @@ class IcebergLake:
         identifier = self._identifier(new.kind, *new.name)
         with suppress(Exception):
             self._catalog.create_namespace_if_not_exists(identifier[0])
-        folders = "/".join((new.kind, *(folder_name(one) for one in new.name if one)))
+        beside = (_BESIDE, self._within) if self._within else ()
+        folders = "/".join((*beside, new.kind, *(folder_name(one) for one in new.name if one)))
         columns: Any = new.schema
         spec = UNPARTITIONED_PARTITION_SPEC
         if new.day_of:

@@ -2,7 +2,11 @@
 
 import hashlib
 import re
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
+
+from relay.disk.file_calls import remove_directory, remove_tree
 
 _MOST: Final = 255
 """The maximum number of bytes in a name that file systems accept."""
@@ -30,3 +34,11 @@ def folder_name(name: str) -> str:
     found = "".join(one if one.isascii() and (one.isalnum() or one in "_-$") else f"@{ord(one):04x}" for one in name)
     # A name that is too long keeps its beginning, and a digest that distinguishes it from others that begin so.
     return found if len(found) <= _MOST else f"{found[: _MOST - 33]}@{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+
+
+def remove_local(directory: Path) -> None:
+    """Remove a directory of a lake, and the one that it is in if that is empty then."""
+    if directory.is_dir():
+        remove_tree(directory)
+        with suppress(OSError):
+            remove_directory(directory.parent)

@@ -1,6 +1,7 @@
 """The interface of a table in a lake that the feed uses, whatever its format."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -16,6 +17,8 @@ STALE_FROM: Final = "binlog-relay.stale-from"
 STALE_REASON: Final = "binlog-relay.stale-reason"
 SNAPSHOT: Final = "binlog-relay.snapshot"
 """Properties of a table: since when it may be wrong, why, and how far its snapshot is."""
+LOADED: Final = "binlog-relay.loaded"
+"""This property contains the version that the last snapshot completed, its place, and when that binlog was begun, unless the table was stale then."""
 
 
 STRAY_HOURS: Final = 24
@@ -140,3 +143,18 @@ class Lake(Protocol):
 
     def address(self, kind: str, schema: str, table: str) -> str:
         """Return where others find it: a path, a URL or a name."""
+
+    def beside(self, name: str) -> "Lake":
+        """Return a lake of its own in the same place, which no reader of this one sees; it may not exist yet."""
+
+    def remove_beside(self, name: str, first: str) -> None:
+        """Remove all of a lake beside this one; before anything else its state table `first`."""
+
+
+def loaded_properties(table: LakeTable, begun: Callable[[FeedOffset], datetime | None]) -> dict[str, str]:
+    """Return the properties of a table whose snapshot is complete. `begun` returns when the binlog of a place was begun."""
+    place = table.place
+    if place is None or table.properties.get(STALE_FROM):
+        return {SNAPSHOT: ""}
+    facts = {"version": table.version, "place": place.version, "begun": str(begun(place))}
+    return {SNAPSHOT: "", LOADED: json.dumps(facts)}

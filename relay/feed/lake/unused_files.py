@@ -6,13 +6,17 @@ For any other it is unknown whether a commit that will name it is under way: it 
 
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from pyarrow.fs import FileSelector, FileType
+from pyiceberg.io import load_file_io
 from pyiceberg.manifest import ManifestEntryStatus
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
+
+from relay.feed.lake.lake_names import remove_local
 
 _KINDS: Final = (".parquet", ".avro", ".metadata.json")
 
@@ -42,6 +46,19 @@ def remove_files(table: Table, files: Iterable[str]) -> int:
             continue
         count += 1
     return count
+
+
+def remove_below(properties: dict[str, str], location: str) -> None:
+    """Remove all files below a location."""
+    io: Any = load_file_io(properties, location)
+    parts = urlsplit(location)
+    system = io.fs_by_scheme(parts.scheme or "file", parts.netloc)
+    selector = FileSelector(_path(location), allow_not_found=True, recursive=True)
+    for one in system.get_file_info(selector):
+        if one.type == FileType.File:
+            system.delete_file(one.path)
+    if not parts.scheme:
+        remove_local(Path(location))
 
 
 def stray_files(table: Table, older_than: datetime) -> list[str]:

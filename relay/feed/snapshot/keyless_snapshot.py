@@ -14,7 +14,7 @@ import pyarrow as pa
 from protocol.sql.tables.source_table import TableName
 from relay.binlog_tables import arrow
 from relay.feed.engine import FeedEngine
-from relay.feed.lake.lake_table import SNAPSHOT
+from relay.feed.lake.lake_table import loaded_properties
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.net_changes import TableRows
@@ -46,7 +46,7 @@ class WholeTable:
             sequence = arrow.sequence_of(engine.reading.path, engine.reading.text(place)) or 0
             note_null_dates(table.current, rows, place)
             table.current.append(with_numbers(with_sequence(found, sequence), 0), place)
-        table.current.set_properties({SNAPSHOT: ""})
+        table.current.set_properties(loaded_properties(table.current, engine.reading.begun))
         say(f"{table.name}: snapshot done, {found.num_rows} rows, at {engine.reading.told(place)}")
 
     def compare(self) -> tuple[int, list[Any], list[Any], str]:

@@ -5,11 +5,10 @@ from typing import Final, Protocol
 
 from protocol.errors import Malformed
 from protocol.sql.tables.source_table import TableName
-from relay.binlog_tables.plan.read_finding import FileLost
-from relay.config.table_patterns import readings
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSource
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON
+from relay.feed.named_tables import named_tables
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_key
@@ -18,10 +17,10 @@ from relay.feed.snapshot.source_rows import SourceRows
 from relay.feed.snapshot.table_snapshot import (
     TableSnapshot,
     begin_snapshot,
-    catch_up,
     check_source,
     load_static,
     snapshots_begun,
+    stopped_at,
 )
 from relay.feed.tables_aside import TablesSetAside
 
@@ -62,7 +61,7 @@ def run_snapshots(engine: FeedEngine, source: FeedSource, wanted: WantedSnapshot
         return
     with SourceRows(source) as rows:
         check_source(engine, rows)
-        stopped = _stopped_at(engine)
+        stopped = stopped_at(engine)
         for text in engine.aside.new_texts():
             say(text)
         # A snapshot that was begun cannot continue after what stops the feed, or in other binlogs.
@@ -145,18 +144,6 @@ def _has_key(engine: FeedEngine, key: TableName, place: FeedOffset) -> bool:
     return table is None or bool(lake_key(table))
 
 
-def _stopped_at(engine: FeedEngine) -> FeedStop | None:
-    """Return what the feed cannot pass; None if it reaches the archive's end."""
-    try:
-        catch_up(engine)
-    except FeedStop as stop:
-        return stop
-    except FileLost as lost:
-        found = lost.finding
-        return FeedStop(found.name, f"{found.file}:{found.position}", found.text, "Put the file back.")
-    return None
-
-
 def _give_up(engine: FeedEngine, loaded: Collection[TableName], place: FeedOffset) -> None:
     """Mark other tables as stale: what changed in them while the binlogs were lost is not known, nor, in this archive, their
     definitions."""
@@ -188,16 +175,4 @@ def _keys(engine: FeedEngine, wanted: WantedSnapshots, place: FeedOffset) -> lis
             if engine.choice(key) and engine.reading.table(key, place, place) is not None:
                 found.append(key)
         return found
-    keys = []
-    for name in wanted.tables:
-        fed = [key for key in readings(name) if engine.choice(key)]
-        if not fed:
-            raise FeedStop(
-                "table_not_fed",
-                name,
-                "The settings do not feed it.",
-                "Give SCHEMA.TABLE of a table that `tables` names.",
-            )
-        known = set(engine.reading.names(place)) if len(fed) > 1 else set()
-        keys.append(next((key for key in fed if key in known), fed[0]))
-    return keys
+    return named_tables(engine, wanted.tables, place)

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from protocol.sql.tables.source_table import Table, TableName
 from relay.binlog_tables import arrow
+from relay.binlog_tables.plan.read_finding import FileLost
 from relay.feed.engine import FeedEngine
-from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable, NewTable
+from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, LakeTable, NewTable, loaded_properties
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.invalid_dates import INVALID_DATES
@@ -102,7 +103,7 @@ class TableSnapshot:
         while self._window():
             pass
         table = self._current()
-        table.set_properties({SNAPSHOT: ""})
+        table.set_properties(loaded_properties(table, self._engine.reading.begun))
         self._say(
             f"{'.'.join(self._key)}: snapshot done, {self.rows} rows, at {self._engine.reading.told(self._engine.place)}"
         )
@@ -183,6 +184,18 @@ def catch_up(engine: FeedEngine) -> None:
         pass
 
 
+def stopped_at(engine: FeedEngine) -> FeedStop | None:
+    """Feed up to the current end of the archive, and return what the feed cannot pass; None if it reaches the end."""
+    try:
+        catch_up(engine)
+    except FeedStop as stop:
+        return stop
+    except FileLost as lost:
+        found = lost.finding
+        return FeedStop(found.name, f"{found.file}:{found.position}", found.text, "Put the file back.")
+    return None
+
+
 def check_source(engine: FeedEngine, source: SourceRows) -> None:
     """Raise FeedStop if the rows would come from another server than the one whose binlogs the archive has."""
     newest = engine.reading.newest()
@@ -254,7 +267,9 @@ def load_static(
     note_null_dates(current, rows, place)
     told = engine.reading.told(place)
     stale = {STALE_FROM: told if floats.doubt else "", STALE_REASON: floats.doubt}
-    current.set_properties({SNAPSHOT: "", **stale})
+    current.set_properties(
+        {**({SNAPSHOT: ""} if floats.doubt else loaded_properties(current, engine.reading.begun)), **stale}
+    )
     if floats.doubt:
         say(f"{table.name}: stale from {told}: {floats.doubt}")
     say(f"{table.name}: {count} rows as of {engine.reading.told(place)}")
