@@ -192,7 +192,7 @@ class TableRenames:
             raise self._unknown(
                 one,
                 self._reading.told(one.start),
-                f"{table.name} is not fed, and the archive has no CREATE TABLE of it",
+                f"{table.name} is not fed here, and the archive has no CREATE TABLE of it",
             )
         fed = table.current.place if table.current is not None else None
         place = max(place, fed) if fed is not None else place
@@ -210,7 +210,7 @@ class TableRenames:
                     if some.stop is not None:
                         raise some.stop
                 except FeedStop as stop:  # the table is not fed: whoever left it out must see this stop
-                    why = f"{table.name} is not fed, and cannot be followed up to there ({stop.name} at {stop.place})"
+                    why = f"{table.name} is not fed here, and cannot be followed up to there ({stop.name} at {stop.place})"
                     raise self._unknown(one, self._reading.told(one.start), why) from None
             finally:
                 some.close()
