@@ -14,15 +14,11 @@ import pytest
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
 from deltalake import DeltaTable
-from pydantic import SecretStr
 
 from deploy.servers import Server
-from relay.feed.command.feed_command import SnapshotRequest
-from relay.feed.feed_config import FeedSource
 from relay.feed.lake.lake_table import STALE_FROM
 from relay.feed.rebuild.table_rebuild import RebuiltTable, run_rebuilds
 from relay.feed.rows.feed_stop import FeedStop
-from relay.feed.snapshot.snapshot_run import run_snapshots
 from tests.conftest import ServerFactory
 from tests.support.dying_lake import Died, dying_behind
 from tests.support.feed_lake import SmallFeed, copied_binlogs
@@ -360,29 +356,3 @@ def test_the_command_tells_what_it_made_as_json(tmp_path: Path, aside: SmallFeed
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["table"], found["rows"]) == ("shop.bag", 3) and found["changes"] > 5
-
-
-# ---- from a snapshot ----
-
-
-def test_a_table_that_is_older_than_the_archive_is_made_from_its_last_snapshot(
-    tmp_path: Path, server: Server, archive: Path
-) -> None:
-    server.sql("ALTER TABLE shop.old COMMENT = 'which tells its columns'")
-    binlogs = copied_binlogs(server, tmp_path / "binlogs")
-    feed = fed(tmp_path / "fed", binlogs, tables=["shop.old"])
-    source = FeedSource(host="127.0.0.1", port=server.port, user="root", password=SecretStr(""), ssl_mode="preferred")
-    engine = feed.open()
-    try:
-        run_snapshots(engine, source, SnapshotRequest(("shop.old",)), lambda _text: None)
-    finally:
-        engine.let_go()
-    changes = without_names(feed.rows("old", "changes"))
-    server.execute_many(["USE shop", "DELETE FROM old WHERE id = 1", "INSERT INTO old VALUES (9)"])
-    copied_binlogs(server, binlogs)
-    assert feed.run() is None
-    damage(feed, "old", "id = 3")
-    assert ids(feed, "old") == [9]
-    rebuilt(feed, "old")
-    assert ids(feed, "old") == [3, 9]
-    assert set(changes) < set(without_names(feed.rows("old", "changes")))

@@ -165,5 +165,5 @@ def test_a_table_that_cannot_be_followed_up_to_the_rename_is_told_by_the_name_th
 ) -> None:
     stop = SmallFeed(tmp_path, told[1], "unfed", exclude=["unfed.o"]).run()
     assert stop is not None and (stop.name, stop.table) == ("table_renamed", "unfed.d")
-    assert "unfed.o is not fed, and cannot be followed up to there (column_changed at " in stop.text
+    assert "unfed.o is not fed here, and cannot be followed up to there (column_changed at " in stop.text
     assert SmallFeed(tmp_path, told[1], "unfed", exclude=["unfed.o", "unfed.d"]).run() is None

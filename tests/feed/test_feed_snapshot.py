@@ -16,6 +16,8 @@ import pytest
 
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install '.[feed]'")
 
+from deltalake import DeltaTable
+
 from deploy.servers import Server
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until
@@ -226,6 +228,39 @@ def states(config: Path) -> dict[str, str]:
     """Return the state of each table, as `feed status` has it."""
     told = [json.loads(line) for line in feed(config, "status", "--json").stdout.splitlines()]
     return {one["table"]: one["state"] for one in told}
+
+
+def test_a_table_is_rebuilt_from_its_last_snapshot_where_the_place_is_behind_its_creation(
+    tmp_path: Path, relay: tuple[Server, RelayProcess]
+) -> None:
+    server, running = relay
+    server.sql("CREATE TABLE shop.late (id INT PRIMARY KEY, n INT)")
+    server.sql("INSERT INTO shop.late VALUES (1, 1), (2, 2), (3, 3)")
+    config = settings(tmp_path, server, running, tables=["shop.late"])
+    begun = server.master_status()
+    place = f"{begun.file}:{begun.position}"
+    server.sql("INSERT INTO shop.late VALUES (4, 4)")
+    archived(server, running)
+    refused = feed(config, "rebuild", "--table", "shop.late", "--from", place)
+    assert refused.returncode == 1 and "rows_unknown" in refused.stderr and "knows no snapshot" in refused.stderr
+    loaded = feed(config, "snapshot", "--table", "shop.late")
+    assert loaded.returncode == 0, loaded.stderr
+    server.execute_many(["UPDATE shop.late SET n = 30 WHERE id = 3", "DELETE FROM shop.late WHERE id = 1"])
+    archived(server, running)
+    assert feed(config, "--once").returncode == 0
+    DeltaTable(str(tmp_path / "lake/current/shop/late")).delete("id = 2")
+    done = feed(config, "rebuild", "--table", "shop.late", "--from", place, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == 3
+    compared = feed(config, "verify")
+    assert compared.returncode == 0, compared.stdout
+    assert changes_of(config, "shop", "late") == ["insert", "update", "delete"]
+
+
+def changes_of(config: Path, schema: str, table: str) -> list[str]:
+    """Return the operations in a table's changes, in order."""
+    rows = DeltaTable(str(config.parent / "lake" / "changes" / schema / table)).to_pyarrow_table().to_pylist()
+    return [one["operation"] for one in sorted(rows, key=lambda one: (one["sequence"], one["row"]))]
 
 
 def archived(server: Server, relay: RelayProcess) -> None:
