@@ -26,9 +26,9 @@ def kept_changes(reading: ArchiveReading, history: LakeTable, start: FeedOffset)
             sequence = batch.column("sequence")
             is_gap = pc.equal(batch.column("operation"), GAP)
             # A gap has the sequence of what follows it.
-            is_before = pc.or_(pc.less(sequence, first), pc.and_(pc.equal(sequence, first), is_gap))
-            yield batch.filter(is_before)
-            for one in batch.filter(pc.and_(pc.invert(is_before), is_gap)).to_pylist():
+            earlier = pc.or_(pc.less(sequence, first), pc.and_(pc.equal(sequence, first), is_gap))
+            yield batch.filter(earlier)
+            for one in batch.filter(pc.and_(pc.invert(earlier), is_gap)).to_pylist():
                 if is_before(_from(one), start):
                     shorter = HistoryGap(_from(one), told, first, json.loads(one["after"])["reason"], one["time"])
                     yield from shorter.rows().to_batches()

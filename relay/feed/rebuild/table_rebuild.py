@@ -15,7 +15,6 @@ from protocol.sql.tables.source_table import TableName
 from relay.feed.engine import FeedEngine
 from relay.feed.lake.lake_rows import changed_rows
 from relay.feed.lake.lake_table import SNAPSHOT, STALE_FROM, STALE_REASON, ColumnsChange, LakeTable
-from relay.feed.named_tables import named_tables
 from relay.feed.rebuild.feed_beside import FeedBeside, place_of
 from relay.feed.rebuild.kept_changes import is_before, kept_changes
 from relay.feed.rebuild.rebuild_plan import RebuildPlan, rebuild_plan
@@ -25,6 +24,7 @@ from relay.feed.rows.feed_stop import FeedStop, table_stop
 from relay.feed.rows.invalid_dates import INVALID_DATES
 from relay.feed.settings.feed_settings import CURRENT, HISTORY
 from relay.feed.sink_table import SinkTable
+from relay.feed.snapshot.named_tables import named_tables
 from relay.feed.snapshot.table_snapshot import stopped_at
 from relay.feed.statements.history_rows import CHANGE_COLUMNS
 

@@ -8,11 +8,11 @@ from protocol.sql.tables.source_table import TableName
 from relay.feed.engine import FeedEngine
 from relay.feed.feed_config import FeedSource
 from relay.feed.lake.lake_table import STALE_FROM, STALE_REASON
-from relay.feed.named_tables import named_tables
 from relay.feed.rows.feed_place import FeedOffset
 from relay.feed.rows.feed_stop import FeedStop
 from relay.feed.rows.lake_columns import lake_key
 from relay.feed.snapshot.keyless_snapshot import WholeTable
+from relay.feed.snapshot.named_tables import named_tables
 from relay.feed.snapshot.source_rows import SourceRows
 from relay.feed.snapshot.table_snapshot import (
     TableSnapshot,
