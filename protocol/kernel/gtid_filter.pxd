@@ -40,7 +40,7 @@ cdef class GtidSkip:
     cdef bint passing
     cdef bint group_ends
     cdef int decided
-    cdef int numbered
+    cdef public int numbered
 
     @cython.locals(numbers=bytes, slot=int64_t)
     cpdef hold(self, intervals)

@@ -39,7 +39,8 @@ class GtidSkip:
     `hole_number`, is sent. `hole` is with `strict` the number of the domain for which such a later group follows, -1: none.
     `finished`: the last range ends where the stream must end.
     MySQL: with `refuse_anonymous` the walk stops before a transaction without a GTID, with `refuse_gtids` before one that has one:
-    `refused` is then REFUSED_ANONYMOUS or REFUSED_GTID.
+    `refused` is then REFUSED_ANONYMOUS or REFUSED_GTID. `numbered` is the decision on the transaction of the last GTID event with a
+    number: 1 it is sent, 2 it is skipped, 0 there was none.
     `problem` is None, or the defect of the event that follows.
     """
 
@@ -124,7 +125,7 @@ class GtidSkip:
         self.reaching = self.holing = -1
         self.ending = False  # the stream ends with the group that is open, or with the next event
         self.decided = 0  # the decision on the next GTID event: 1 it is sent, 2 it is skipped
-        self.numbered = 0  # the decision on MySQL's last GTID event
+        self.numbered = 0
 
     def next_range(self, src: Bytes, start: int, stop: int) -> int:
         """Return the end of the range that begins at src[start]: all of it is sent, or (`sending` False) all of it is skipped.

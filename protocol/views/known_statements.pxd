@@ -6,10 +6,12 @@ from protocol.kernel.native cimport text_of
 from protocol.views.plain_changes cimport is_identifier, skip_blanks
 
 cdef enum:
-    # 32-bit numbers of a statement, and the statements for which there is room, a power of 2
+    # 32-bit numbers of a statement; places in a half of the table, a power of 2, and how many are taken at most
     LANES = 4
-    ROOM = 16384
-    MOST_KNOWN = 4096
+    ROOM = 8192
+    MOST_KNOWN = 2048
+    # bytes of a statement that has a number: a longer one has no shape either
+    LONGEST = 4096
     # a text of more bytes is no date and no number, whatever its escapes are; and one without escapes
     LONG_TEXT = 128
     SHORT_TEXT = 64
@@ -31,17 +33,21 @@ cdef class KnownStatements:
     cdef uint32_t[::1] table_view
     cdef int64_t[::1] bounds_view
     cdef readonly int64_t count
+    cdef int64_t young_count
+    cdef int young
     cdef int64_t end
 
-    @cython.locals(i=int64_t)
     cpdef void clear(self) noexcept nogil
+    @cython.locals(i=int64_t)
+    cdef void empty(self, int half) noexcept nogil
     cdef bint has(self, const uint8_t* p, int64_t head, int64_t text, int64_t end, int given) noexcept nogil
     @cython.locals(i=int64_t, at=int64_t)
+    cdef void put(self) noexcept nogil
     cdef void note(self, const uint8_t* p, int64_t head, int64_t text, int64_t end, int given) noexcept nogil
     @cython.locals(count=int64_t, found=cython.bint)
     cpdef object number_of(self, bytes statement)
-    @cython.locals(i=int64_t, at=int64_t, same=cython.bint, empty=cython.bint)
-    cdef int64_t place(self) noexcept nogil
+    @cython.locals(i=int64_t, at=int64_t, first=int64_t, same=cython.bint, empty=cython.bint)
+    cdef int64_t place(self, int half) noexcept nogil
     cdef void add(self, int c) noexcept nogil
     @cython.locals(i=int64_t)
     cdef void add_all(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
@@ -53,6 +59,8 @@ cdef class KnownStatements:
         wide=cython.bint, hexadecimal=cython.bint, other=cython.bint)
     cdef int text_class(self, const uint8_t* p, int64_t start, int64_t end, int before) noexcept nogil
 
+cdef uint32_t mixed(uint32_t lane, int c, uint32_t factor) noexcept nogil
+cdef bint is_x_or_b(int c) noexcept nogil
 cdef bint is_sign(int c) noexcept nogil
 cdef int two_digits(const uint8_t* p, int64_t at) noexcept nogil
 @cython.locals(century=cython.int, month=cython.int, day=cython.int, hour=cython.int, minute=cython.int, second=cython.int)

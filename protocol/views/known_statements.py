@@ -18,8 +18,9 @@ if not cython.compiled:
     from protocol.views.plain_changes import is_identifier, skip_blanks
 
     LANES = 4
-    ROOM = 16384
-    MOST_KNOWN = 4096
+    ROOM = 8192
+    MOST_KNOWN = 2048
+    LONGEST = 4096
     LONG_TEXT = 128
     SHORT_TEXT = 64
     MOST_DIGITS = 18
@@ -33,23 +34,32 @@ if not cython.compiled:
 
 
 class KnownStatements:
-    """A set of statements; `bounds` are the numbers below which whole numbers in them are judged alike, ascending."""
+    """A set of statements; `bounds` are the numbers below which whole numbers in them are judged alike, ascending.
+
+    It has two halves: if the young one is full, the old one is emptied and takes its place. What is met again moves to the young one.
+    """
 
     def __init__(self, bounds: Sequence[int]) -> None:
         seeds = array("I", os.urandom(4 * LANES))
         self.seeds_view = memoryview(seeds)
         self.lanes_view = memoryview(array("I", bytes(4 * LANES)))
-        self.table_view = memoryview(array("I", bytes(4 * LANES * ROOM)))
+        self.table_view = memoryview(array("I", bytes(4 * LANES * ROOM * 2)))
         self.bounds_view = memoryview(array("q", bounds))
-        self.count = 0
+        self.count = self.young_count = 0
+        self.young = 0
         self.end = 0
 
     def clear(self) -> None:
         """Forget all of them."""
         if self.count:
-            for i in range(LANES * ROOM):
-                self.table_view[i] = 0
-            self.count = 0
+            self.empty(0)
+            self.empty(1)
+            self.count = self.young_count = 0
+
+    def empty(self, half: int) -> None:
+        """Forget the statements of a half."""
+        for i in range(half * LANES * ROOM, (half + 1) * LANES * ROOM):
+            self.table_view[i] = 0
 
     def has(self, p: Bytes, head: int, text: int, end: int, given: int) -> bool:
         """Return whether the statement in p[text:end] is known. `head` is where the lengths of the event's post-header begin, from
@@ -57,19 +67,30 @@ class KnownStatements:
         """
         if self.count == 0 or not self.take(p, head, text, end, given):
             return False
-        return self.place() < 0
+        if self.place(self.young) < 0:
+            return True
+        if self.place(1 - self.young) >= 0:
+            return False
+        self.put()
+        return True
 
     def note(self, p: Bytes, head: int, text: int, end: int, given: int) -> None:
         """Note the statement, with the same arguments."""
-        if not self.take(p, head, text, end, given):
-            return
-        if self.count >= MOST_KNOWN:
-            self.clear()
-        at = self.place()
+        if self.take(p, head, text, end, given):
+            self.put()
+
+    def put(self) -> None:
+        """Put the statement in `lanes_view` into the young half."""
+        if self.young_count >= MOST_KNOWN:
+            self.young = 1 - self.young
+            self.empty(self.young)
+            self.young_count = 0
+        at = self.place(self.young)
         if at >= 0:
             for i in range(LANES):
                 self.table_view[at + i] = self.lanes_view[i]
-            self.count += 1
+            self.young_count += 1
+            self.count = 1
 
     def number_of(self, statement: bytes) -> bytes | None:
         """Return the number of a statement as 16 bytes, without a database and variables; None: it has none."""
@@ -80,9 +101,10 @@ class KnownStatements:
             found = self.take(statement, 0, 0, count, 0)
         return bytes(self.lanes_view) if found else None
 
-    def place(self) -> int:
-        """Return the index in the table at which the statement in `lanes_view` may be put; -1: it is there."""
-        at = (self.lanes_view[0] & (ROOM - 1)) * LANES
+    def place(self, half: int) -> int:
+        """Return the index in the table at which the statement in `lanes_view` may be put in this half; -1: it is there."""
+        first = half * LANES * ROOM
+        at = first + (self.lanes_view[0] & (ROOM - 1)) * LANES
         while True:
             same = True
             empty = True
@@ -96,15 +118,15 @@ class KnownStatements:
             if empty:
                 return at
             at += LANES
-            if at == LANES * ROOM:
-                at = 0
+            if at == first + LANES * ROOM:
+                at = first
 
     def add(self, c: int) -> None:
         """Add a byte to the number of the statement."""
-        self.lanes_view[0] = ((self.lanes_view[0] ^ c) * 16777619) & U32_MAX
-        self.lanes_view[1] = ((self.lanes_view[1] ^ c) * 1540483477) & U32_MAX
-        self.lanes_view[2] = ((self.lanes_view[2] ^ c) * 461845907) & U32_MAX
-        self.lanes_view[3] = ((self.lanes_view[3] ^ c) * 668265263) & U32_MAX
+        self.lanes_view[0] = mixed(self.lanes_view[0], c, 16777619)
+        self.lanes_view[1] = mixed(self.lanes_view[1], c, 1540483477)
+        self.lanes_view[2] = mixed(self.lanes_view[2], c, 461845907)
+        self.lanes_view[3] = mixed(self.lanes_view[3], c, 668265263)
 
     def add_all(self, p: Bytes, start: int, stop: int) -> None:
         """Add the bytes as they are."""
@@ -113,6 +135,8 @@ class KnownStatements:
 
     def take(self, p: Bytes, head: int, text: int, end: int, given: int) -> bool:
         """Put the number of a statement into `lanes_view`; False: it has none."""
+        if end - text > LONGEST:
+            return False
         for i in range(LANES):
             self.lanes_view[i] = self.seeds_view[i]
         self.add(given)
@@ -170,6 +194,7 @@ class KnownStatements:
             if c > 32:
                 before = c
             at += 1
+        self.lanes_view[0] |= 1  # zeros stand for an empty place
         return True
 
     def number_class(self, p: Bytes, start: int, stop: int) -> int:
@@ -215,11 +240,9 @@ class KnownStatements:
                 wide = True
             elif c == 39 or c == 34:
                 plain = False
-            elif (c | 32 == 120 or c | 32 == 98) and at > start + 1 and p[at - 1] == 48:
+            elif is_x_or_b(c) and at > start + 1 and p[at - 1] == 48:
                 hexadecimal = True
-            if c == 39 and (
-                p[at - 1] | 32 == 120 or p[at - 1] | 32 == 98 or p[at - 2] | 32 == 120 or p[at - 2] | 32 == 98
-            ):
+            if c == 39 and at > start + 2 and (is_x_or_b(p[at - 1]) or is_x_or_b(p[at - 2])):
                 hexadecimal = True
             at += 1
         self.end = at + 1
@@ -233,15 +256,15 @@ class KnownStatements:
         count = at - start - 1
         if count == 0:
             return CLASS_NONE
-        if count > LONG_TEXT:
-            return CLASS_OTHER
         c = p[start + 1]
+        if count > LONG_TEXT and c != 48 and c != 46 and c != 92:  # it is no long zero, which may be a divisor
+            return CLASS_OTHER
         if not (48 <= c <= 57 or c <= 32 or c == 39 or c == 34 or c == 43 or c == 45 or c == 46 or c == 92):
             return CLASS_OTHER
         if not plain:
             return CLASS_NONE
         if count > SHORT_TEXT:
-            return CLASS_OTHER
+            return CLASS_NONE if c == 48 or c == 46 else CLASS_OTHER
         if is_date(p, start + 1, count):
             return CLASS_DATE
         other = False
@@ -251,6 +274,17 @@ class KnownStatements:
             if p[i] != 48:
                 other = True
         return CLASS_NUMBER if other else CLASS_NONE
+
+
+def mixed(lane: int, c: int, factor: int) -> int:
+    """Return a 32-bit number with a byte added; the shift lets the low bits depend on the high ones."""
+    lane = ((lane ^ c) * factor) & U32_MAX
+    return lane ^ (lane >> 15)
+
+
+def is_x_or_b(c: int) -> bool:
+    """Return whether a letter begins a hexadecimal or binary literal."""
+    return c | 32 == 120 or c | 32 == 98
 
 
 def is_sign(c: int) -> bool:

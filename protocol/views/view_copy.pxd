@@ -111,8 +111,9 @@ cdef class ViewCopy:
     cdef bint is_wanted(self, const uint8_t* p, int64_t at, int64_t text, int64_t end, bint known) noexcept nogil
     cpdef know_statements(self, KnownStatements known)
     cpdef note_statements(self, const uint8_t[::1] src, int64_t start, int64_t stop)
-    @cython.locals(trailer=cython.int, length=int64_t, end=int64_t, text=int64_t, t=cython.int, kind=cython.int)
+    @cython.locals(trailer=cython.int, length=int64_t, end=int64_t, text=int64_t, t=cython.int, kind=cython.int, first=cython.bint)
     cdef void note_group(self, const uint8_t* p, int64_t r, int64_t stop) noexcept nogil
+    cdef int all_given(self) noexcept nogil
     cdef bint may_be_known(self, const uint8_t* p, int64_t at) noexcept nogil
     cdef void take_given(self, const uint8_t* p, int64_t at, int64_t end, int t) noexcept nogil
     @cython.locals(trailer=cython.int)

@@ -41,6 +41,8 @@ if not cython.compiled:
     from protocol.views.query_status import place_of_explicit
 
 native_setup()
+_NONE = KnownStatements(())
+"""Stays empty."""
 
 
 def is_group(kind: int) -> bool:
@@ -103,7 +105,7 @@ class ViewCopy:
         self.statements = 0
         self.watched_there = False
         self.mapped = -1
-        self.known = KnownStatements(())
+        self.known = _NONE
         self.given = 0
         self.inference = Inference()
         self.checksum = self.out_checksum = 0
@@ -203,6 +205,7 @@ class ViewCopy:
     def note_group(self, p: Bytes, r: int, stop: int) -> None:
         trailer = CHECKSUM_SIZE if self.checksum else 0
         self.given = 0
+        first = True
         while stop - r >= HEADER_SIZE:
             length = load32(p, r + EVENT_SIZE_AT)
             if length < HEADER_SIZE + trailer or length > stop - r:
@@ -210,10 +213,13 @@ class ViewCopy:
             t = p[r + EVENT_TYPE_AT]
             end = r + length - trailer
             kind = self.inference.kind[t]
+            if first:
+                self.group_head = t
+                first = False
             if kind == K_QUERY:
                 text = self.inference.query_text(p, r, end, t)
                 if text >= 0 and self.may_be_known(p, r) and kind_of_text(p, text, end) == S_OTHER:
-                    self.known.note(p, r + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT, text, end, self.given)
+                    self.known.note(p, r + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT, text, end, self.all_given())
                 self.given = 0
             else:
                 self.take_given(p, r, end, t)
@@ -230,12 +236,16 @@ class ViewCopy:
         elif t == INTVAR_EVENT or t == USER_VAR_EVENT or t == RAND_EVENT:
             self.given = -1
 
+    def all_given(self) -> int:
+        """Return a number for what is given to a statement, and for whether its transaction has a GTID event."""
+        return self.given * 2 + (1 if self.inference.kind[self.group_head] == K_GTID else 0)
+
     def is_known(self, p: Bytes, at: int, text: int, end: int) -> bool:
         """Return whether the statement in p[text:end], of the event at `at`, is known."""
         trailer = CHECKSUM_SIZE if self.checksum else 0
         if self.known.count == 0 or load32(p, at + EVENT_SIZE_AT) - trailer > end - at or not self.may_be_known(p, at):
             return False
-        return self.known.has(p, at + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT, text, end, self.given)
+        return self.known.has(p, at + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT, text, end, self.all_given())
 
     def watch_removals(self, table: bytes | None) -> None:
         """Choose the tables for `wants_removals`: VIEW_WATCHED bytes by the same number as in `watch`, with VIEW_REPLACE and

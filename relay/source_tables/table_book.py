@@ -176,6 +176,11 @@ class SourceTables:
         return (thread_id, *name) in self._temporary
 
     @property
+    def has_temporary(self) -> bool:
+        """True if any session has a temporary table."""
+        return bool(self._temporary)
+
+    @property
     def temporary(self) -> frozenset[tuple[int, TableName]]:
         """The temporary tables, each with its connection."""
         return frozenset((thread, (schema, name)) for thread, schema, name in self._temporary)

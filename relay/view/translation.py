@@ -240,10 +240,10 @@ class FileTranslation:
         if watched is not self._watched:
             self._watched = watched
             kernel.watch(watched)
-            known_at = self._rules.known_at
-            if known_at is None or known_at is not self._known_at:
-                self._known_at = known_at
-                self._known_statements.clear()
+        known_at = self._rules.known_at if kernel.wants_statements else None
+        if known_at is None or known_at is not self._known_at:
+            self._known_at = known_at
+            self._known_statements.clear()
         kernel.wants_removals = self._rules.wants_removals
         removals = self._rules.removals if kernel.wants_removals else None
         if removals is not self._removals:

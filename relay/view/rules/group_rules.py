@@ -174,7 +174,7 @@ class MysqlRules(GroupRules):
     @property
     def known_at(self) -> object:
         """Implement `GroupRules.known_at`."""
-        return None if self._engines.temporary else self._engines.changes
+        return None if self._engines.has_temporary else self._engines.changes
 
     @property
     def passes_alike(self) -> bool:
@@ -364,7 +364,7 @@ class _Planned:
         try:
             check_conversions(query, known, self._judge)
             variables = dict(variable_of(self._group.body(event)) for event in part.variables)
-            state = None if engines.temporary else engines.changes
+            state = None if engines.has_temporary else engines.changes
             runs_as = self._judge.check(query, known, variables, makes_numbers=part.makes_numbers, state=state)
             if runs_as != AS_LOGGED:
                 self._run_as[part.start] = runs_as

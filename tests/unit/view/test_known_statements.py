@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from protocol.binlog.event_type import EventType
-from relay.view.inspect.dry_run_stops import find_stops
+from relay.view.inspect.file_pass import LookedAtFile
 from relay.view.rules.group import OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
-from tests.support.binlog_builder import INSIDE, OPENS, BinlogBuilder
+from relay.view.rules.settings import ViewSettings
+from relay.view.translation import FileTranslation
+from relay.view.view_checkpoint import ViewCheckpoint
+from relay.view.view_rules import rules_of
+from tests.support.binlog_builder import CLOSES, INSIDE, OPENS, BinlogBuilder
 from tests.support.view_making import settings
 from tests.unit.view.test_dry_run_stops import FIRST, file_of
 
@@ -29,7 +33,7 @@ DEFINITIONS = (
     "ALTER TABLE t ADD x INT",
     "ALTER TABLE t DROP x",
     "CREATE TEMPORARY TABLE t (id INT)",
-    "DROP TEMPORARY TABLE t",
+    *["DROP TEMPORARY TABLE IF EXISTS t"] * 4,
     "ALTER TABLE m ENGINE=InnoDB",
     "ALTER TABLE m ENGINE=MyISAM",
 )
@@ -54,35 +58,57 @@ LITERALS = (
 def history(seed: int) -> BinlogBuilder:
     """Transactions of one and of several statements, and definitions between them."""
     chance = random.Random(seed)
-    made = BinlogBuilder()
-    made.query("CREATE DATABASE test", status=UTF8)
+    binlog = BinlogBuilder()
+    binlog.query("CREATE DATABASE test", status=UTF8)
     for table in TABLES:
-        made.query(table, status=UTF8)
+        binlog.query(table, status=UTF8)
 
     def change() -> None:
         form = chance.choice(CHANGES)
         if chance.random() < 0.3:
-            made.event(EventType.INTVAR, b"\2" + struct.pack("<Q", chance.randrange(9)), INSIDE)
+            binlog.event(EventType.INTVAR, b"\2" + struct.pack("<Q", chance.randrange(9)), INSIDE)
         if chance.random() < 0.05:
-            made.event(EventType.USER_VAR, struct.pack("<I", 1) + b"v\1", INSIDE)
+            binlog.event(EventType.USER_VAR, struct.pack("<I", 1) + b"v\1", INSIDE)
         text = form.format(*(chance.choice(LITERALS) for _ in range(form.count("{}"))))
-        made.query(text, INSIDE, UTF8 if chance.random() < 0.9 else b"")
+        binlog.query(text, INSIDE, UTF8 if chance.random() < 0.9 else b"")
+        if chance.random() < 0.03:
+            binlog.query(chance.choice(("SAVEPOINT a", "ROLLBACK TO a", "RELEASE SAVEPOINT a")), INSIDE, UTF8)
 
     for _ in range(600):
         if chance.random() < 0.02:
-            made.query(chance.choice(DEFINITIONS), status=UTF8)
+            binlog.query(chance.choice(DEFINITIONS), status=UTF8)
             continue
-        made.query("BEGIN", OPENS, UTF8)
+        binlog.query("BEGIN", OPENS, UTF8)
         for _ in range(chance.choice([1, 1, 1, 2, 3])):
             change()
-        made.xid()
-    return made
+        if chance.random() < 0.03:
+            binlog.query("ROLLBACK", CLOSES, UTF8)
+        else:
+            binlog.xid()
+    return binlog
+
+
+def made(file: LookedAtFile, given: ViewSettings) -> tuple[bytes, list[tuple[int, str]]]:
+    """The bytes of the view of a file, and its stops, each of which is left out."""
+    stops: list[tuple[int, str]] = []
+    source = file.open()
+    translation = FileTranslation(
+        file.name, source.read_into, given, rules_of(given), ViewCheckpoint.of_file(1, b""), {}, own_gtids=False
+    )
+    translation.tables = file.tables
+    translation.on_stop = lambda stop: stops.append((stop.offset, stop.reason.text))
+    found, buffer = bytearray(), bytearray(1 << 20)
+    while written := translation.fill(buffer, 0, file.end, sealed=True, ends_cut=True):
+        found += buffer[:written]
+    source.close()
+    return bytes(found), stops
 
 
 @pytest.mark.parametrize("engines", ["keep", "innodb"])
-@pytest.mark.parametrize("seed", range(4))
-def test_a_view_stops_where_it_would_if_each_statement_were_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, engines: str
+@pytest.mark.parametrize("gtids", ["assign", "anonymous", "keep"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_view_is_what_it_would_be_if_each_statement_were_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, gtids: str, engines: str
 ) -> None:
     planned = 0
     plan = MysqlRules.plan
@@ -94,10 +120,23 @@ def test_a_view_stops_where_it_would_if_each_statement_were_looked_at(
 
     monkeypatch.setattr(MysqlRules, "plan", counted)
     file = file_of(tmp_path, FIRST, history(seed))
-    found = find_stops([file], settings(engines=engines), most=10_000)
+    given = settings(gtids=gtids, engines=engines)
+    found = made(file, given)
     remembering, planned = planned, 0
     monkeypatch.setattr(MysqlRules, "known_at", None)
-    each = find_stops([file], settings(engines=engines), most=10_000)
-    assert [(stop.offset, stop.reason) for stop in found.stops] == [(stop.offset, stop.reason) for stop in each.stops]
-    assert 50 < found.total < 550
+    assert made(file, given) == found
+    assert 50 < len(found[1]) < 550
     assert remembering < planned
+
+
+def test_a_temporary_table_in_the_place_of_another_is_judged_by_itself(tmp_path: Path) -> None:
+    change = "UPDATE t SET n = 5 WHERE s BETWEEN '2024-01-02' AND '2024-02-31'"
+    binlog = BinlogBuilder().query("CREATE DATABASE test", status=UTF8)
+    binlog.query("CREATE TABLE t (id INT, n INT, s VARCHAR(80))", status=UTF8)
+    for definition in ("", "CREATE TEMPORARY TABLE t (id INT, n INT, s DATE)", "DROP TEMPORARY TABLE t"):
+        if definition:
+            binlog.query(definition, status=UTF8)
+        for _ in range(3):
+            binlog.query("BEGIN", OPENS, UTF8).query(change, INSIDE, UTF8).xid()
+    _bytes, stops = made(file_of(tmp_path, FIRST, binlog), settings())
+    assert ["BETWEEN" in text for _offset, text in stops] == [True] * 3
