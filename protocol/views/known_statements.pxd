@@ -45,7 +45,7 @@ cdef class KnownStatements:
     cdef void put(self) noexcept nogil
     cdef void note(self, const uint8_t* p, int64_t head, int64_t text, int64_t end, int given) noexcept nogil
     @cython.locals(count=int64_t, found=cython.bint)
-    cpdef object number_of(self, bytes statement)
+    cpdef object number_of(self, bytes body, int64_t head, int64_t text, int given)
     @cython.locals(i=int64_t, at=int64_t, first=int64_t, same=cython.bint, empty=cython.bint)
     cdef int64_t place(self, int half) noexcept nogil
     cdef void add(self, int c) noexcept nogil

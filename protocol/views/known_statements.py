@@ -92,13 +92,16 @@ class KnownStatements:
             self.young_count += 1
             self.count = 1
 
-    def number_of(self, statement: bytes) -> bytes | None:
-        """Return the number of a statement as 16 bytes, without a database and variables; None: it has none."""
-        count = len(statement)
+    def number_of(self, body: bytes, head: int, text: int, given: int) -> bytes | None:
+        """Return the number of the statement in body[text:] as 16 bytes, with the arguments of `has`; None: it has none. Raises:
+        IndexError for places outside the body."""
+        count = len(body)
+        if not 0 <= head <= text <= count:
+            raise IndexError(f"{head} and {text} in {count} bytes")
         if cython.compiled:
-            found = self.take(text_of(statement), 0, 0, count, 0)
+            found = self.take(text_of(body), head, text, count, given)
         else:
-            found = self.take(statement, 0, 0, count, 0)
+            found = self.take(body, head, text, count, given)
         return bytes(self.lanes_view) if found else None
 
     def place(self, half: int) -> int:

@@ -19,7 +19,7 @@ from protocol.sql.expressions.constructs import BOUNDS
 from protocol.sql.server_version import version_id
 from protocol.views.known_statements import KnownStatements
 from protocol.views.view_copy import ViewCopy
-from relay.view.rules.group import Copy, GroupRules, New, OutGroup
+from relay.view.rules.group import Copy, GroupRules, New, OutGroup, SourceGroup
 from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.mariadb_rules import MariadbRules
 from relay.view.rules.settings import MARIADB, ViewSettings
@@ -33,6 +33,7 @@ from relay.view.translate.group_writer import BEGIN, COMMIT, GTIDS, GroupWriter
 from relay.view.translate.made_bytes import MadeBytes
 from relay.view.translate.passed_tables import PassedTables
 from relay.view.translate.plain_mariadb import PlainMariadb
+from relay.view.translate.sampled_group import sampled
 from relay.view.translate.source_groups import GroupReader, ReadInto
 from relay.view.translate.source_window import SourceWindow
 from relay.view.translate.wait_counts import WaitCounts
@@ -437,13 +438,15 @@ class FileTranslation:
             group = self._groups.group(start, stop)
             self._state = None
             try:
-                groups = self._rules.plan(group)
-                are_alike = self._rules.passes_alike and self._known_at is not None
+                if self._passes_by_samples(group):
+                    groups = [_as_it_is(kernel, start, stop)]
+                else:
+                    groups = self._rules.plan(group)
+                    are_alike = self._rules.passes_alike and self._known_at is not None
             except Untranslatable as error:
                 groups = self._left_out(self._source.stopped(error.reason, start, stop))
         else:
-            has_gtid = kernel.group_head in GTIDS
-            groups = [OutGroup([Copy(start, stop)], "source" if has_gtid else "new")]
+            groups = [_as_it_is(kernel, start, stop)]
             is_plain = True
         for out in groups:
             if kernel.waits is not None:
@@ -459,6 +462,19 @@ class FileTranslation:
             kernel.plans_until = 0
         source.drop(stop - start)
         self.group = None
+
+    def _passes_by_samples(self, group: SourceGroup) -> bool:
+        """Return whether a long group passes as it is, judged by two statements of each kind; False: it is not certain."""
+        if group.is_held or self._known_at is None:
+            return False
+        found = sampled(group)
+        if found is None:
+            return False
+        try:
+            self._rules.plan(found)
+        except Untranslatable:
+            return False  # of the whole group, another statement may be the first that stops
+        return self._rules.passes_alike
 
     # --- which groups wait for which --------------------------------------------------------------------------------------
 
@@ -577,6 +593,11 @@ class FileTranslation:
         if status == codes.VIEW_STRAY:
             return self._source.stopped(source_stops.boundary_violation())
         return self._source.wrong(status, offset)
+
+
+def _as_it_is(kernel: ViewCopy, start: int, stop: int) -> OutGroup:
+    """Return the group that was scanned, unchanged."""
+    return OutGroup([Copy(start, stop)], "source" if kernel.group_head in GTIDS else "new")
 
 
 def _raising(error: Exception) -> Iterator[None]:

@@ -3,14 +3,18 @@
 import random
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from protocol.binlog.event_type import EventType
+from relay.view import translation
 from relay.view.inspect.file_pass import LookedAtFile
 from relay.view.rules.group import OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
+from relay.view.rules.judged.statement_judge import StatementJudge
 from relay.view.rules.settings import ViewSettings
+from relay.view.rules.statement.logged_query import RunsAs
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
@@ -92,13 +96,13 @@ def made(file: LookedAtFile, given: ViewSettings) -> tuple[bytes, list[tuple[int
     """The bytes of the view of a file, and its stops, each of which is left out."""
     stops: list[tuple[int, str]] = []
     source = file.open()
-    translation = FileTranslation(
+    here = FileTranslation(
         file.name, source.read_into, given, rules_of(given), ViewCheckpoint.of_file(1, b""), {}, own_gtids=False
     )
-    translation.tables = file.tables
-    translation.on_stop = lambda stop: stops.append((stop.offset, stop.reason.text))
+    here.tables = file.tables
+    here.on_stop = lambda stop: stops.append((stop.offset, stop.reason.text))
     found, buffer = bytearray(), bytearray(1 << 20)
-    while written := translation.fill(buffer, 0, file.end, sealed=True, ends_cut=True):
+    while written := here.fill(buffer, 0, file.end, sealed=True, ends_cut=True):
         found += buffer[:written]
     source.close()
     return bytes(found), stops
@@ -140,3 +144,46 @@ def test_a_temporary_table_in_the_place_of_another_is_judged_by_itself(tmp_path:
             binlog.query("BEGIN", OPENS, UTF8).query(change, INSIDE, UTF8).xid()
     _bytes, stops = made(file_of(tmp_path, FIRST, binlog), settings())
     assert ["BETWEEN" in text for _offset, text in stops] == [True] * 3
+
+
+@pytest.mark.parametrize("engines", ["keep", "innodb"])
+@pytest.mark.parametrize(
+    "among",
+    [
+        "",
+        "UPDATE t SET n = 5 WHERE s REGEXP 'a.b'",
+        "INSERT INTO m VALUES (7, 'x')",
+        "SAVEPOINT a",
+        "CREATE TEMPORARY TABLE t (id INT)",
+    ],
+)
+def test_a_long_transaction_is_what_it_would_be_if_each_statement_were_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, among: str, engines: str
+) -> None:
+    chance = random.Random(3)
+    binlog = BinlogBuilder().query("CREATE DATABASE test", status=UTF8)
+    for table in TABLES:
+        binlog.query(table, status=UTF8)
+    binlog.query("BEGIN", OPENS, UTF8)
+    for number in range(1_000):
+        if number == 900 and among:
+            binlog.query(among, INSIDE, UTF8)
+        binlog.event(EventType.INTVAR, b"\2" + struct.pack("<Q", number + 1), INSIDE)
+        binlog.query(f"INSERT INTO t (n, s) VALUES ({number}, 'text {chance.random()}')", INSIDE, UTF8)
+        binlog.query(f"UPDATE t SET d = '2024-03-{number % 28 + 1:02}' WHERE id = {number + 1}", INSIDE, UTF8)
+    file = file_of(tmp_path, FIRST, binlog.xid())
+    looked_at = 0
+    judge = StatementJudge.check
+
+    def counted(*given: Any, **named: Any) -> RunsAs:
+        nonlocal looked_at
+        looked_at += 1
+        return judge(*given, **named)
+
+    monkeypatch.setattr(StatementJudge, "check", counted)
+    found = made(file, settings(engines=engines))
+    by_samples = looked_at
+    monkeypatch.setattr(translation, "sampled", lambda _group: None)
+    assert made(file, settings(engines=engines)) == found
+    assert (by_samples < 20) is (not among or (among.startswith("INSERT") and engines == "innodb"))
+    assert looked_at - by_samples >= 1_000
