@@ -28,6 +28,8 @@ from tests.support.binlog_builder import BinlogBuilder
 from tests.support.generation_filling import A, mariadb_series, mysql_series
 
 OPTIONS = ReadOptions("transactions", tuple(TRANSACTIONS), False)
+LONGEST_S = 200
+"""Of a query, on a machine that is busy otherwise."""
 
 
 def reader(path: Path, start: str | datetime = "earliest", **bounds: Any) -> BinlogStreamReader:
@@ -290,7 +292,7 @@ def run(spark: Any, source: Path, work: Path, **options: Any) -> list[dict[str, 
         .trigger(availableNow=True)
         .start()
     )
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(LONGEST_S)
     progress = [json.loads(one.json) for one in query.recentProgress]
     return [batch for batch in progress if batch["numInputRows"]]
 

@@ -185,7 +185,7 @@ def test_a_stream_of_a_table_ends_where_it_is_told(shop: Server, spark: Any, tmp
         .trigger(availableNow=True)
         .start()
     )
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(200)
     rows = spark.read.parquet(str(tmp_path / "out")).collect()
     assert sorted(row["_change_type"] for row in rows) == sorted(
         row["_change_type"] for row in found(shop, "shop.orders")
