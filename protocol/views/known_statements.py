@@ -6,7 +6,6 @@ its status variables, and the numbers that it is given. That is never coarser th
 the rules remember what they found; it is finer wherever a few bytes do not say what a literal is.
 """
 
-import os
 from array import array
 from collections.abc import Sequence
 
@@ -34,13 +33,14 @@ if not cython.compiled:
 
 
 class KnownStatements:
-    """A set of statements; `bounds` are the numbers below which whole numbers in them are judged alike, ascending.
+    """A set of statements; `bounds` are the numbers below which whole numbers in them are judged alike, ascending. `seed` is 16 random
+    bytes, so that nobody can prepare two statements with one number.
 
     It has two halves: if the young one is full, the old one is emptied and takes its place. What is met again moves to the young one.
     """
 
-    def __init__(self, bounds: Sequence[int]) -> None:
-        seeds = array("I", os.urandom(4 * LANES))
+    def __init__(self, bounds: Sequence[int], seed: bytes) -> None:
+        seeds = array("I", seed)
         self.seeds_view = memoryview(seeds)
         self.lanes_view = memoryview(array("I", bytes(4 * LANES)))
         self.table_view = memoryview(array("I", bytes(4 * LANES * ROOM * 2)))

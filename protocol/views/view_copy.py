@@ -41,7 +41,7 @@ if not cython.compiled:
     from protocol.views.query_status import place_of_explicit
 
 native_setup()
-_NONE = KnownStatements(())
+_NONE = KnownStatements((), bytes(16))
 """Stays empty."""
 
 

@@ -1,5 +1,6 @@
 """One file of the source becomes the view's file of the same name: a function of its bytes, the settings and a checkpoint."""
 
+import secrets
 import struct
 from array import array
 from collections.abc import Callable, Iterator, Mapping
@@ -117,7 +118,7 @@ class FileTranslation:
         self._plans: WaitPlans | None = None
         self._watched: bytes | None = None
         self._removals: bytes | None = None
-        self._known_statements = KnownStatements(BOUNDS)
+        self._known_statements = KnownStatements(BOUNDS, secrets.token_bytes(16))
         self._known_at: object = None
         self._mark_gap = mark_gap
         self._mark_rows = array("q", bytes(8 * codes.VIEW_MARK * _MARKS))

@@ -10,6 +10,8 @@ from protocol.sql.server_functions import SEQUENCE_FUNCTIONS, functions_of
 from protocol.sql.sql_mode import ANSI_QUOTES
 from protocol.sql.statements.statement import SqlStatement
 from protocol.sql.statements.statement_words import StatementWords
+from protocol.sql.tables.ddl_parser import parse_ddl
+from protocol.sql.tables.ddl_statement import DropTables, RenameTables
 from protocol.sql.tables.source_table import TableName
 from protocol.sql.tables.token_cursor import TokenCursor
 
@@ -129,6 +131,25 @@ def written_tables(query: SqlStatement) -> tuple[TableName, ...]:
             dropped.append(words.table_name())
         return tuple(dropped)
     raise UnsupportedSyntax(f"a {verb} statement" if verb else "a statement of another kind")
+
+
+def defined_tables(query: SqlStatement) -> tuple[TableName, ...]:
+    """Return the tables that a CREATE, ALTER, DROP, RENAME or TRUNCATE TABLE makes, changes or empties, but for temporary ones that it
+    drops; none for another statement. Raises: UnsupportedSyntax.
+    """
+    verb = query.kind.verb
+    if verb in ("CREATE", "ALTER"):
+        made = query.definition
+        return (made.name,) if made is not None else ()
+    if verb == "TRUNCATE":
+        return written_tables(query)
+    if verb in ("DROP", "RENAME"):
+        removed = parse_ddl(query.text, query.schema, query.sql_mode, query.server_version)
+        if isinstance(removed, DropTables) and not removed.temporary:
+            return removed.names
+        if isinstance(removed, RenameTables):
+            return tuple(name for pair in removed.pairs for name in pair)
+    return ()
 
 
 def perhaps_written_tables(query: SqlStatement) -> tuple[TableName, ...]:

@@ -136,13 +136,15 @@ def table_shapes(server: ComparedServer, schemas: Iterable[str], wanted: Compare
 
 
 def next_numbers(server: ComparedServer, schemas: Iterable[str], wanted: ComparedTables) -> dict[TableName, int]:
-    """Return the AUTO_INCREMENT of each table that has one. Raises: CompareStop."""
+    """Return the AUTO_INCREMENT of each table with such a column; of one without, servers say NULL or 1, by version and engine. Raises:
+    CompareStop."""
     return {
         (schema, name): int(row[1])
         for schema in schemas
         for row in server.rows(
             "SELECT TABLE_NAME, AUTO_INCREMENT FROM information_schema.TABLES"
-            f" WHERE TABLE_SCHEMA = {quoted_text(schema)} AND AUTO_INCREMENT IS NOT NULL"
+            f" WHERE TABLE_SCHEMA = {quoted_text(schema)} AND AUTO_INCREMENT IS NOT NULL AND TABLE_NAME IN (SELECT TABLE_NAME"
+            f" FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {quoted_text(schema)} AND EXTRA LIKE '%auto_increment%')"
         )
         if wanted.has((schema, name := answer_text(row[0])))
     }

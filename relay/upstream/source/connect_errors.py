@@ -81,7 +81,7 @@ def refused_entry(
         return UpstreamError(
             FailureKind.AUTHENTICATION,
             f"{of.who} {where} takes connections over TLS only: {server_text(error)}",
-            f'Write {of.section}.ssl_mode = "required", or "verify_ca" with {of.section}.ssl_ca.',
+            _verified(of.section),
             name="tls_required_by_source",
             number=number,
         )
@@ -151,15 +151,22 @@ def login_refusal(error: LoginWithheld, login: ClientLogin, where: str, tls: Sou
         advice = _allowing(error.what, login.peer, tls)
     else:
         text = f"the password is too long to be encrypted with {tls.section}.public_key"
-        advice = f'Write {tls.section}.ssl_mode = "verify_ca" with {tls.section}.ssl_ca.'
+        advice = _verified(tls.section)
     return UpstreamError(
         FailureKind.AUTHENTICATION, text, advice, name="password_withheld", number=ErrorCode.CR_AUTH_PLUGIN_ERR
     )
 
 
+def _verified(section: str) -> str:
+    """Return the advice to verify the server. `section` is that of the configuration, or the option of a command."""
+    if section.startswith("--"):
+        return f"Add ,ssl_mode=verify_ca,ssl_ca=FILE to the value of {section}."
+    return f'Write {section}.ssl_mode = "verify_ca" with {section}.ssl_ca.'
+
+
 def _allowing(plugin: str, peer: Peer, tls: SourceTls) -> str:
     here = tls.section
-    advice = f'Write {here}.ssl_mode = "verify_ca" with {here}.ssl_ca; MySQL has it as ca.pem in its data directory.'
+    advice = f"{_verified(here)} MySQL has it as ca.pem in its data directory."
     if plugin != CLEARTEXT:
         key = f"{here}.public_key (public_key.pem there)"
         if tls.public_key is not None and peer is Peer.ENCRYPTED:

@@ -5,12 +5,12 @@ from typing import Final
 from protocol.sql.kind import Purpose
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
-from protocol.sql.statements.named_tables import written_tables
+from protocol.sql.statements.named_tables import defined_tables, written_tables
 from protocol.sql.tables.source_table import TableName
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.refused.written_statement import ReplicaStatements
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.statement.account_tables import is_account_table, is_service_table
+from relay.view.rules.statement.account_tables import is_account_table, is_service_table, is_system_table
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.stops.server_differences import password_hash
 
@@ -33,22 +33,26 @@ class LeftOutParts:
         return self._is_of_service(part) or self._is_of_accounts(part)
 
     def _is_of_service(self, part: GroupPart) -> bool:
-        """Return whether it concerns only tables of the service that runs the source, or, with accounts left out, defines theirs."""
+        """Return whether it concerns only tables of the service that runs the source, or defines only tables of the server itself: with
+        accounts left out, theirs too."""
         if part.kind is PartKind.ROWS:
             return bool(part.tables) and all(map(is_service_table, part.tables))
         query = part.query
         if part.kind is not PartKind.STATEMENT or query is None or not _may_name_mysql(query):
             return False
         try:
-            if query.kind.may_define:
-                made = query.definition
-                tables: tuple[TableName, ...] = () if made is None else (made.name,)
-            else:
-                tables = written_tables(query)
+            defines = query.kind.may_define or query.kind.verb == "TRUNCATE"
+            tables = defined_tables(query) if defines else written_tables(query)
         except UnsupportedSyntax:
             return False
-        skips = self._settings.account_statements == "skip" and query.kind.may_define
-        return bool(tables) and all(is_service_table(name) or (skips and is_account_table(name)) for name in tables)
+        skips = self._settings.account_statements == "skip"
+
+        def is_left_out(name: TableName) -> bool:
+            if is_service_table(name):
+                return True
+            return defines and is_system_table(name) and (skips or not is_account_table(name))
+
+        return bool(tables) and all(map(is_left_out, tables))
 
     def _is_of_accounts(self, part: GroupPart) -> bool:
         """Return whether it changes accounts, and the view leaves that out. Raises: Untranslatable."""

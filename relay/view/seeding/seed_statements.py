@@ -23,6 +23,7 @@ _GTIDS_WANT_OPTIONS: Final = (5, 7)
 """The last version in which a server with GTIDs must be started with log_bin and log_slave_updates, at least for 5.6."""
 
 _SQL_DUMPS: Final = ("mysqldump", "mariadb-dump")
+_PERSISTS: Final = (8, 0)
 _DEFINER: Final = "'DEFINER=`[^`]*`@`[^`]*`'"
 
 _IN_PLACE: Final = "The server keeps its data."
@@ -127,6 +128,11 @@ def _hints(
         hints.append(
             "Triggers, views and programs run as their definers, and accounts are not in such a dump: make each of these on "
             f"the new server, or replicas stop with 1449: {cat} {shlex.quote(str(taken.path))} | grep -o {_DEFINER} | sort -u"
+        )
+        keeps = "PERSIST" if settings.target_version >= _PERSISTS else "GLOBAL"
+        hints.append(
+            "Events of the dump run on the new server, too, beside their changes that come through the view: "
+            f"SET {keeps} event_scheduler = OFF there before the dump is restored, ON when it is promoted."
         )
     if by_gtid and settings.target_version <= _GTIDS_WANT_OPTIONS:
         hints.append(

@@ -4,6 +4,7 @@ Twice, because what is done to a statement may depend on whether another one is 
 """
 
 import re
+import secrets
 from collections import Counter
 from typing import Final
 
@@ -35,7 +36,7 @@ def sampled(group: SourceGroup) -> SourceGroup | None:
     """Return the group without the statements that are judged like two that it keeps; None: it has other events than changes by
     statements, or hardly any are alike. Blocking. Raises: OSError; ArchiveDamaged; Untranslatable for an event that is too long.
     """
-    known = KnownStatements(BOUNDS)
+    known = KnownStatements(BOUNDS, secrets.token_bytes(16))
     seen: Counter[bytes] = Counter()
     kept: list[GroupEvent] = []
     before: list[GroupEvent] = []

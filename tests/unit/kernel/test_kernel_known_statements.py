@@ -23,6 +23,9 @@ PARTS = [
 ]  # fmt: skip
 
 
+SEED = bytes(range(16))
+
+
 def number(known: Any, statement: str) -> bytes | None:
     return known.number_of(statement.encode(), 0, 0, 0)  # type: ignore[no-any-return]
 
@@ -48,14 +51,14 @@ def test_statements_with_one_number_have_one_shape(parts: list[str], place: int,
     changed = [*parts]
     changed[place % len(parts)] = other
     for build in builds():
-        known = build.known_statements.KnownStatements(BOUNDS)
+        known = build.known_statements.KnownStatements(BOUNDS, SEED)
         check(known, "".join(parts), "".join(changed))
         check(known, "UPDATE t SET a = " + " ".join(parts), "UPDATE t SET a = " + " ".join(changed))
 
 
 def test_many_statements_with_one_number_have_one_shape() -> None:
     chance = random.Random(41)
-    known = next(iter(builds())).known_statements.KnownStatements(BOUNDS)
+    known = next(iter(builds())).known_statements.KnownStatements(BOUNDS, SEED)
     alike = 0
     literals = PARTS[: PARTS.index("NULL")]
     for _ in range(100_000):
@@ -84,7 +87,7 @@ def test_many_statements_with_one_number_have_one_shape() -> None:
 def test_literals_of_one_class_are_taken_for_each_other(
     build: KernelBuild, first: str, second: str, alike: bool
 ) -> None:
-    known = build.known_statements.KnownStatements(BOUNDS)
+    known = build.known_statements.KnownStatements(BOUNDS, SEED)
     assert (number(known, first) == number(known, second)) is alike
 
 
@@ -99,7 +102,7 @@ def test_literals_of_one_class_are_taken_for_each_other(
     ],
 )
 def test_what_a_few_bytes_do_not_explain_has_no_number(build: KernelBuild, statement: str) -> None:
-    assert number(build.known_statements.KnownStatements(BOUNDS), statement) is None
+    assert number(build.known_statements.KnownStatements(BOUNDS, SEED), statement) is None
 
 
 def test_both_builds_know_the_same_statements() -> None:
@@ -108,7 +111,7 @@ def test_both_builds_know_the_same_statements() -> None:
         first, second = ("".join(chance.choices(PARTS, k=4)) for _ in range(2))
         found = set()
         for build in builds():
-            known = build.known_statements.KnownStatements(BOUNDS)
+            known = build.known_statements.KnownStatements(BOUNDS, SEED)
             numbers = [number(known, one) for one in (first, second)]
             found.add((numbers[0] is None, numbers[1] is None, numbers[0] == numbers[1]))
         assert len(found) == 1, (first, second)

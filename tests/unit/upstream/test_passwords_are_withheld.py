@@ -150,7 +150,10 @@ def test_the_password_goes_to_nobody_but_who_proved_to_be_the_server(
         logs_in = mode in ("disabled", "preferred") or (mode == "required" and offers != "none")
         if way.for_whole and logs_in:
             section = {"relay": "source", "feed": "feed.source", "doctor": "--replica", "replica": "replica"}[client]
-            assert f'{section}.ssl_mode = "verify_ca" with {section}.ssl_ca' in said, (way.name, said)
+            advice = f'Write {section}.ssl_mode = "verify_ca" with {section}.ssl_ca.'
+            if client == "doctor":
+                advice = f"Add ,ssl_mode=verify_ca,ssl_ca=FILE to the value of {section}."
+            assert advice in said, (way.name, said)
     assert got == {name: proved and way.for_whole for name, way in ((way.name, way) for way in WAYS) if name in got}
 
 

@@ -201,7 +201,13 @@ def test_a_program_may_name_a_missing_function_and_variables_of_its_own() -> Non
         ),
         ("CREATE TABLE IF NOT EXISTS mysql.rds_history (a INT)", ["+BEGIN", "+COMMIT"]),
         ("ALTER TABLE mysql.user ENGINE=MyISAM", ["+BEGIN", "+COMMIT"]),
+        ("DROP TABLE IF EXISTS `mysql`.`db`", ["+BEGIN", "+COMMIT"]),
+        ("DROP TABLE mysql.user, mysql.event", ["+BEGIN", "+COMMIT"]),
+        ("RENAME TABLE mysql.general_log TO mysql.slow_log", ["+BEGIN", "+COMMIT"]),
+        ("TRUNCATE TABLE mysql.general_log", ["+BEGIN", "+COMMIT"]),
+        ("CREATE TABLE mysql.help_topic (a INT)", ["+BEGIN", "+COMMIT"]),
         ("CREATE TABLE mysql.mine (a INT)", ["CREATE TABLE mysql.mine (a INT)"]),
+        ("DROP TABLE mysql.mine", ["DROP TABLE mysql.mine"]),
     ],
 )
 def test_what_has_no_effect_there_is_an_empty_transaction(text: str, expected: list[str]) -> None:

@@ -114,6 +114,13 @@ def test_definers_are_to_be_made_before_replicas_need_them() -> None:
     assert "1449: zcat '/d/my shop.sql.gz' | grep -o 'DEFINER=`[^`]*`@`[^`]*`' | sort -u" in told
 
 
+@pytest.mark.parametrize(("target", "words"), [("mysql-9.7", "SET PERSIST"), ("mysql-5.7", "SET GLOBAL")])
+def test_events_of_the_dump_must_not_run_beside_their_changes(target: str, words: str) -> None:
+    taken = DumpPlace(PLACE.source, "mysqldump", Path("/d/shop.sql"), 1)
+    hints = " ".join(seed_statements(settings(target), PLACE, EXECUTED, RELAY, taken=taken).hints)
+    assert f"{words} event_scheduler = OFF there before the dump is restored" in hints
+
+
 @pytest.mark.parametrize(
     ("prefix", "flavour", "version", "options"),
     [

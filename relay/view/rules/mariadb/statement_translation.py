@@ -9,7 +9,7 @@ from protocol.sql.edits import edited
 from protocol.sql.kind import Purpose, kind_of
 from protocol.sql.lexer import TokenKind, UnsupportedSyntax
 from protocol.sql.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE
-from protocol.sql.statements.named_tables import written_tables
+from protocol.sql.statements.named_tables import defined_tables, written_tables
 from protocol.sql.tables.ddl_parser import parse_ddl
 from protocol.sql.tables.ddl_statement import CreateTable, Statement
 from protocol.sql.tables.server_dialect import DefaultCollations
@@ -29,7 +29,7 @@ from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
 from relay.view.rules.mariadb.statement.statement_context import StatementContext
 from relay.view.rules.refused.written_statement import written_for_mariadb
-from relay.view.rules.statement.account_tables import is_service_table
+from relay.view.rules.statement.account_tables import is_service_table, is_system_table
 from relay.view.stops import definition_stops, statement_stops
 
 ACCOUNT: Final = "account"
@@ -192,16 +192,21 @@ class _Translation:
         words.cut_before(words.at)
 
     def _is_of_service(self) -> bool:
-        """Return whether it changes only tables of the service that runs the source, such as the heartbeat of RDS."""
+        """Return whether it changes only tables of the service that runs the source, such as the heartbeat of RDS, or defines only
+        tables of the server itself."""
         words = self._words
-        is_about = (
-            words.word() in ("INSERT", "REPLACE", "UPDATE", "DELETE")
-            and b"mysql" in (words.query.raw[:256] + words.schema.encode()).lower()
-        )
-        if not is_about:
+        if b"mysql" not in (words.query.raw[:256] + words.schema.encode()).lower():
             return False
-        tables = written_tables(words.query)
-        return bool(tables) and all(map(is_service_table, tables))
+        if words.word() in ("INSERT", "REPLACE", "UPDATE", "DELETE"):
+            tables = written_tables(words.query)
+            return bool(tables) and all(map(is_service_table, tables))
+        if words.word() not in ("CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"):
+            return False
+        try:
+            defined = defined_tables(words.query)
+        except UnsupportedSyntax:
+            return False
+        return bool(defined) and all(is_service_table(name) or is_system_table(name) for name in defined)
 
     def _check_system_tables(self) -> None:
         """Stop statements that change rows of MariaDB's own tables: MySQL's have other columns."""
