@@ -3,7 +3,6 @@
 Twice, because what is done to a statement may depend on whether another one is beside it.
 """
 
-import re
 import secrets
 from collections import Counter
 from typing import Final
@@ -21,15 +20,16 @@ from protocol.kernel.codes import (
     QUERY_SCHEMA_LENGTH_AT,
     XID_EVENT,
 )
+from protocol.sql.control import Control, control_of
 from protocol.sql.expressions.constructs import BOUNDS
+from protocol.sql.kind import kind_of
 from protocol.views.known_statements import KnownStatements
 from relay.view.rules.group import GroupEvent, SourceGroup
 
 _TWICE: Final = 2
 _MOST_KINDS: Final = 50_000
 _ENDS: Final = frozenset((GTID_EVENT, GTID_TAGGED_EVENT, ANONYMOUS_GTID_EVENT, XID_EVENT))
-_CHANGE: Final = re.compile(rb"\s*+(?:INSERT|REPLACE|UPDATE|DELETE)(?![\w$\x80-\xff])", re.IGNORECASE)
-_END: Final = re.compile(rb"\s*+(?:BEGIN|COMMIT)\s*+", re.IGNORECASE)
+_CHANGES: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE"))
 
 
 def sampled(group: SourceGroup) -> SourceGroup | None:
@@ -61,9 +61,8 @@ def sampled(group: SourceGroup) -> SourceGroup | None:
             text = text_at(body, QUERY_POST)
         except Truncated:
             return None
-        if _END.fullmatch(body, text) is None:
-            if _CHANGE.match(body, text) is None:
-                return None
+        statement = body[text:]
+        if kind_of(statement, group.server_version).verb in _CHANGES:
             number = known.number_of(body, QUERY_SCHEMA_LENGTH_AT, text, given)
             if number is not None:
                 seen[number] += 1
@@ -71,6 +70,9 @@ def sampled(group: SourceGroup) -> SourceGroup | None:
                 kept += before
                 kept.append(event)
         else:
+            found = control_of(statement, group.server_version)
+            if found is None or found.control not in (Control.BEGIN, Control.COMMIT):
+                return None
             kept.append(event)
         if len(seen) > _MOST_KINDS or len(kept) > 2 * _MOST_KINDS:
             return None
