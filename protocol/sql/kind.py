@@ -46,6 +46,8 @@ class StatementKind(NamedTuple):
         return self.verb == "TRUNCATE" or self.may_define
 
 
+ROW_VERBS: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE"))
+"""The verbs of statements that only change rows, but for LOAD."""
 _DEFINES: Final = frozenset(("CREATE", "ALTER", "DROP", "RENAME"))
 DEFINING_VERBS: Final = _DEFINES | {"TRUNCATE"}
 _UNSURE: Final = StatementKind(Purpose.UNSURE)

@@ -63,7 +63,7 @@ class KnownStatements:
 
     def has(self, p: Bytes, head: int, text: int, end: int, given: int) -> bool:
         """Return whether the statement in p[text:end] is known. `head` is where the lengths of the event's post-header begin, from
-        which on all up to the text counts. `given` stands for the events before it.
+        which on all up to the text counts. `given` is a number for the events before it.
         """
         if self.count == 0 or not self.take(p, head, text, end, given):
             return False

@@ -71,7 +71,7 @@ def channel_of(row: Mapping[str, Any]) -> ReplicaChannel:
         gtids=str(gtids or "") if by_gtid else None,
         seconds_behind=None if behind is None else int(behind),
         delay_s=int(found.get("SQL_Delay") or 0),
-        # A statement that failed stands in the text, and may set a password.
+        # The text contains the statement that failed, which may set a password.
         error=printable(f"{number} {part_without_secrets(error, error)}", _LONGEST_ERROR) if error else "",
     )
 

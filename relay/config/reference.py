@@ -164,8 +164,8 @@ _PARTS: Final = (
     ),
     _ReferencePart(
         "[[replica]]",
-        "May be left out; one for each replica. Without it nobody knows how far that replica has applied. The page, the JSON and the "
-        "metrics need `[http]` for it; `binlog-relay status` does not. SIGHUP takes all of it over. See "
+        "May be left out; one for each replica. Without it, how far that replica has applied is not known. The page, the JSON and "
+        "the metrics need `[http]` for it; `binlog-relay status` does not. SIGHUP takes all of it over. See "
         "[REPLICAS.md](REPLICAS.md#how-far-a-replica-has-applied).",
         "replica.",
         "",

@@ -8,6 +8,7 @@ from typing import Final
 from protocol.errors import ErrorCode, ProtocolError
 from protocol.sql.byte_text import is_wide
 from protocol.sql.expressions.statement_shape import shortens_all
+from protocol.sql.kind import ROW_VERBS
 from protocol.sql.lexer import UnsupportedSyntax
 from protocol.sql.server_version import version_numbers
 from protocol.sql.sql_mode import NO_BACKSLASH_ESCAPES
@@ -42,7 +43,6 @@ from relay.view.stops.stop_reason import TableUnknown, Untranslatable
 _MAY_DEFINE: Final = frozenset(("CREATE", "ALTER", ""))
 """The first words of what may be CREATE or ALTER TABLE; none where a comment for servers comes first."""
 _CREATE_SELECT_IN_ONE_SINCE: Final = (8, 0)
-_CHANGES: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE"))
 _MOST_CHANGING: Final = 2_000
 _GTIDS_SINCE: Final = (5, 6)
 _CONSISTENCY_SINCE: Final = (5, 7)
@@ -542,7 +542,7 @@ class _Planned:
 def _is_plain_text(query: LoggedQuery) -> bool:
     """Return whether the kernel may know the statement by its bytes: a change of rows whose literals count by their classes alone, of
     which no character contains a byte of ASCII."""
-    if query.kind.verb not in _CHANGES or query.sql_mode & NO_BACKSLASH_ESCAPES:
+    if query.kind.verb not in ROW_VERBS or query.sql_mode & NO_BACKSLASH_ESCAPES:
         return False
     return query.charset is not None and not is_wide(query.charset) and shortens_all(query.text)
 

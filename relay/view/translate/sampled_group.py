@@ -22,14 +22,13 @@ from protocol.kernel.codes import (
 )
 from protocol.sql.control import Control, control_of
 from protocol.sql.expressions.constructs import BOUNDS
-from protocol.sql.kind import kind_of
+from protocol.sql.kind import ROW_VERBS, kind_of
 from protocol.views.known_statements import KnownStatements
 from relay.view.rules.group import GroupEvent, SourceGroup
 
 _TWICE: Final = 2
 _MOST_KINDS: Final = 50_000
 _ENDS: Final = frozenset((GTID_EVENT, GTID_TAGGED_EVENT, ANONYMOUS_GTID_EVENT, XID_EVENT))
-_CHANGES: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE"))
 
 
 def sampled(group: SourceGroup) -> SourceGroup | None:
@@ -62,7 +61,7 @@ def sampled(group: SourceGroup) -> SourceGroup | None:
         except Truncated:
             return None
         statement = body[text:]
-        if kind_of(statement, group.server_version).verb in _CHANGES:
+        if kind_of(statement, group.server_version).verb in ROW_VERBS:
             number = known.number_of(body, QUERY_SCHEMA_LENGTH_AT, text, given)
             if number is not None:
                 seen[number] += 1

@@ -26,6 +26,7 @@ from protocol.sql.expressions.constructs import (
 from protocol.sql.expressions.known_differences import known_difference
 from protocol.sql.expressions.readers.program_reader import ProgramReader
 from protocol.sql.expressions.readers.statement_reader import StatementReader
+from protocol.sql.kind import ROW_VERBS
 from protocol.sql.lexer import ReadAs, SqlText, UnsupportedSyntax, sql_text
 from protocol.sql.server_version import version_numbers
 from protocol.sql.sql_mode import STRICT
@@ -75,7 +76,6 @@ _JUDGED: Final = frozenset(
         "",
     )
 )
-_MAY_BE_LENIENT: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE"))
 _OF_OTHER_RULES: Final = frozenset((
     LIMIT, FEED, DISTINCT, "REPLACE", "ON DUPLICATE KEY UPDATE", "multi-table UPDATE", "DISTINCT",
 ))  # fmt: skip
@@ -257,7 +257,7 @@ class StatementJudge:
         stored in strict mode fits its columns, so without strict mode the target stores the same where it computes the same. That
         is so where all constructs are the same without strict mode, and where no program runs whose effect might depend on it.
         """
-        if query.kind.verb not in _MAY_BE_LENIENT or not query.sql_mode & STRICT or known.set_off(made):
+        if query.kind.verb not in ROW_VERBS or not query.sql_mode & STRICT or known.set_off(made):
             return False
         try:
             for used in made.used:
